@@ -294,6 +294,8 @@ def _compile_spec(
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
     if assembled.begins and (spec.kind == KIND or not tools):
         about["begins"] = assembled.begins
+    if assembled.answer:
+        about["answer"] = assembled.answer
     skipped = [
         {key: value for key, value in {"tool": one.name, **one.error.as_dict()}.items() if key in SKIPPED}
         for one in spec.refused
@@ -512,7 +514,9 @@ def _compile(
     tell_if_cold()
 
     def as_written() -> Grammar:
-        """A grammar that people wrote, with its left recursion."""
+        """A grammar that people wrote, with its left recursion, where it is the whole."""
+        if about["kind"] != "grammar":
+            return grammar
         kept, _ = resolve_specials(read(keeps_left=True), vocab.special, ends, str(vocab.meta["source"]))
         return written(kept, vocab, budget)[0]
 
@@ -572,7 +576,9 @@ def _compile(
             if grammar.apart:
                 grammar = shared(inlined(grammar), budget)
             try:
-                automaton = _automaton(grammar, as_written if about["kind"] == "grammar" else None, keeps_left, options)
+                automaton = _automaton(
+                    grammar, as_written if about["kind"] == "grammar" or assembled.free else None, keeps_left, options
+                )
             except GrammarError as error:
                 missing = [name for name, token in delimiters.items() if token is None]
                 if missing:

@@ -19,6 +19,7 @@ from toolc.runtime.calls.typed import has_members, is_of_pydantic, read_value, t
 from toolc.runtime.format.bundle import Bundle
 
 from .errors import SpecError
+from .grammar.structural_tag import is_structural_tag
 from .options import Options
 from .pipeline import compile_spec
 from .specs import Spec
@@ -62,6 +63,12 @@ class Failure:
 
 def targets_of(spec: Spec, bundle: Bundle) -> list[Target]:
     """A target for each tool, or one for a schema."""
+    if is_structural_tag(spec.schema) and not spec.tools:
+        raise SpecError(
+            "a structural tag says no value to validate",
+            place=f"{spec.name}#",
+            hint="toolc.compiler.testing has strategies of its texts",
+        )
     if not spec.tools:
         entry = "response" if "response" in bundle.entry else "start"
         return [Target("", entry, spec.schema)]

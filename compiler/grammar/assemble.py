@@ -8,11 +8,13 @@ Invariants   names of rules made here start with an underscore, which no rule of
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from toolc.runtime.serving.requests import STRUCTURAL_TAG
 
 from ..budget import Budget
 from ..errors import BudgetError, RefusedTools, SpecError, ToolcError
@@ -36,7 +38,8 @@ from ..specs.model import quote
 from .argument_encoding import arguments_of, marked
 from .arguments import channel_of, encoding_of
 from .cached_reader import renamed_places, renamed_text
-from .protocol import Protocol, entries_of
+from .protocol import Protocol, entries_of, shared_templates
+from .structural_tag import StructuralTag, is_structural_tag
 
 _RESPONSE_GAPS = Gaps("_response_w", "_response_c", "_response_k")
 Homes: TypeAlias = dict[tuple[int, str], Document]
@@ -69,6 +72,8 @@ class Assembled:
         turn_ends: tokens with which models of the protocol end a turn.
         begins: the entry, without reasoning, that "start" is; empty without a protocol.
         call_marks: delimiters of calls that are tokens of the protocol's models.
+        free: whether it holds a grammar that people wrote.
+        answer: what the response is, where it is no value of JSON: a structural tag.
         heads: where pieces of arguments stand in the schema put together from them → where they stand in the spec.
     """
 
@@ -91,6 +96,8 @@ class Assembled:
     begins: str = ""
     terminals: dict[str, Regex] = field(default_factory=dict)
     call_marks: tuple[str, ...] = ()
+    free: bool = False
+    answer: str = ""
     heads: dict[str, str] = field(default_factory=dict)
 
     def real(self, place: str) -> str:
@@ -153,10 +160,16 @@ def assemble(
     pieces: list[tuple[str, Piece, str]] = []
     answering = writer  # writes the response
     begins = ""
+    tag: StructuralTag | None = None
     if protocol is None:
         with _places_in(spec):
-            rule = writer.add(spec.schema, base=spec.name, pointer=spec.schema_pointer)
-        rules: dict[str, Expr] = {"start": Ref(rule)}
+            if is_structural_tag(spec.schema):
+                tag = StructuralTag(spec.schema, spec.name, spec.schema_pointer, writer, options, budget)
+                rules: dict[str, Expr] = {"start": Ref(tag.root_rule)}
+                marks = {tag.root_rule: Mark("text")}
+            else:
+                rule = writer.add(spec.schema, base=spec.name, pointer=spec.schema_pointer)
+                rules = {"start": Ref(rule)}
     else:
         _check_names(spec, protocol, refused)
         writer.reserve(protocol.names)
@@ -184,24 +197,27 @@ def assemble(
             if encoding.name != JSON_ENCODING.name:  # arguments are written otherwise, responses are JSON everywhere
                 answering = LarkWriter(options, budget, gaps=_RESPONSE_GAPS)
                 answering.reserve([*protocol.names, *writer.definitions[0], *writer.terminals])
-            if response is not None:
-                answer = answering.add(response, base="response", name="response")
-            else:
-                with _places_in(spec):
-                    pointer = spec.schema_pointer
-                    answer = answering.add(spec.schema, base=spec.name, pointer=pointer, name="response")
+            said, base = (spec.schema, spec.name) if response is None else (response, "response")
+            pointer = spec.schema_pointer if response is None else ""
+            with _places_in(spec) if response is None else nullcontext():
+                if is_structural_tag(said):
+                    tag = StructuralTag(said, base, pointer, answering, options, budget)
+                    answer = tag.root_rule
+                else:
+                    answer = answering.add(said, base=base, pointer=pointer, name="response")
         every = list(rule_of) if named else [name for name in rule_of if spec.begins == f"tool:{name}"]
         with _places_in(spec):
-            rules, entries, marks, begins = _around(protocol, rule_of, every, answer, spec.begins)
+            rules, entries, marks, begins = _around(protocol, rule_of, every, answer, spec.begins, tag is not None)
         if not writer.gap:
             rules["_w"] = EMPTY
     apart = {rule: (piece, origin) for rule, piece, origin in pieces if piece.root in piece.rules}
+    others = [] if answering is writer else [answering]
+    others += [] if tag is None else tag.writers
     restrictions = writer.restrictions.union(*(piece.restrictions for _, piece, _ in pieces))
-    if answering is not writer:
-        restrictions |= answering.restrictions
     report, narrowed = writer.met
-    if answering is not writer:
-        report, narrowed = report + answering.met[0], narrowed | answering.met[1]
+    for other in others:
+        restrictions |= other.restrictions
+        report, narrowed = report + other.met[0], narrowed | other.met[1]
     all_told = _all_told(pieces, restrictions, keyword_report(report, narrowed, restrictions), tuple(report))
     if answering.encoding.blanks:
         restrictions.add("blanks")
@@ -210,9 +226,10 @@ def assemble(
     lost = [one._replace(place=at(origin, one.place)) for _, piece, origin in pieces for one in piece.lost]
     lost += writer.lost()
     writer.normaliser.close()
+    for other in others:
+        lost += other.lost()
+        other.normaliser.close()
     if answering is not writer:
-        lost += answering.lost()
-        answering.normaliser.close()
         terminals |= answering.gap_terminals() | answering.terminals
     if common is not None:
         shared, terminals = _with_common(common, pieces, terminals)
@@ -220,10 +237,17 @@ def assemble(
     rules |= writer.definitions[0]
     if answering is not writer:
         rules |= answering.gap_rules() | answering.definitions[0]
+    places = writer.places | answering.places
+    lark = "" if protocol is None else marked(protocol)
+    if tag is not None:
+        rules |= tag.embedded.rules
+        terminals |= tag.embedded.terminals
+        places |= tag.embedded.places
+        lark += shared_templates(tag.embedded.templates, () if protocol is None else protocol.names)
     return Assembled(
-        "" if protocol is None else marked(protocol),
+        lark,
         rules,
-        writer.places | answering.places,
+        places,
         tuple(sorted(restrictions)),
         all_told,
         entries,
@@ -239,6 +263,8 @@ def assemble(
         begins,
         terminals,
         protocol.marks if spec.tools and protocol is not None else (),
+        tag is not None and tag.free,
+        "" if tag is None else STRUCTURAL_TAG,
         _heads(spec),
     )
 
@@ -342,9 +368,14 @@ def _all_told(
 
 
 def _around(
-    protocol: Protocol, rule_of: dict[str, str], named: list[str], answer: str, begins: str
+    protocol: Protocol, rule_of: dict[str, str], named: list[str], answer: str, begins: str, whole: bool
 ) -> tuple[dict[str, Expr], dict[str, str], dict[str, Mark], str]:
-    """The entries of a protocol and one alternative for every tool: rules, entry → rule, marks, what begins."""
+    """The entries of a protocol and one alternative for every tool: rules, entry → rule, marks, what begins.
+
+    Args:
+        answer: the rule of the response; empty for none.
+        whole: whether it says the whole text, with what a protocol would write around a response.
+    """
     number_of = {tool: number for number, tool in enumerate(rule_of)}
     tool_of = list(rule_of)
     templates: dict[str, str] = {}
@@ -357,7 +388,7 @@ def _around(
         return templates.setdefault(template, "_tools" + template[4:])
 
     entries, rules, begins = entries_of(
-        protocol, named, alternatives if rule_of else None, "_the_response" if answer else "", begins
+        protocol, named, alternatives if rule_of else None, "_the_response" if answer else "", begins, whole
     )
     for template, rule in templates.items():
         used.update(dict.fromkeys((template, number) for number in number_of.values()))

@@ -30,7 +30,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -269,12 +269,20 @@ def _with_shared(text: str) -> str:
     return _IMPORT.sub("", text).rstrip("\n") + "\n" + "".join(line + "\n" for line in lines)
 
 
+def shared_templates(names: Iterable[str], there: Container[str]) -> str:
+    """The text of templates of grammars/protocol.lark, but of those that are there."""
+    text = (FOLDER / f"{SHARED}.lark").read_text(encoding="utf-8")
+    lines = {found[1]: text[found.start() :].split("\n", 1)[0] for found in _RULE.finditer(text)}
+    return "".join(lines[name] + "\n" for name in sorted(names) if name not in there)
+
+
 def entries_of(
     protocol: Protocol,
     named: list[str],
     alternatives: Callable[[str, str | None], str] | None,
     response: str = "",
     begins: str = "",
+    whole_response: bool = False,
 ) -> tuple[dict[str, str], dict[str, Expr], str]:
     """Where a text may begin.
 
@@ -284,6 +292,7 @@ def entries_of(
         alternatives: (template, a tool's name or None for all) → the rule that stands for a parameter of call and
             calls; None where there are no tools, but a response.
         response: rule of a structured response; empty for none.
+        whole_response: whether that is the whole text of an answer, which the protocol puts nothing around.
         begins: the entry, without reasoning, that "start" is, where it may be; empty for what is asked most.
 
     Returns:
@@ -320,7 +329,8 @@ def entries_of(
     if tools and protocol.has("text"):
         bodies["none"] = "text", None
     if response:
-        whole = Use("response", (Ref(response),)) if protocol.has("response") else Ref(response)
+        around = protocol.has("response") and not whole_response
+        whole = Use("response", (Ref(response),)) if around else Ref(response)
         bodies["response"] = "_response", whole
     if tools and response:
         bodies["either"] = "_either", choice(whole, alone("calls"))

@@ -6,8 +6,12 @@ each use into a Special or a Text; ``resolve_specials`` settles them once the to
     _tag{"<x>"}         the token whose content is <x>, or the text <x> where the tokenizer has no such token
     _token{"<x>"}       the token; an error where the tokenizer has none
     _end{"<x>"}         the same as _tag, but nothing where <x> ends a turn by itself in this tokenizer
+    _words{"a<x>b"}     text in which the tokenizer's tokens are tokens
+    _last_words{…}      the same at the end of a turn, where a token that ends the turn by itself is left out;
+    _last_token{…}      such a token
     _text{STOP}         any text in which none of STOP occurs
     _last_text{STOP}    the same, at the end of a turn: it may not end in the beginning of one of STOP
+    _text_before{"x", STOP}  a _text{STOP} that x follows: the two have no string of STOP before the end of x
     _other_text{FIRST}  any text that does not begin, after blanks, with one of FIRST, nor is the beginning of one
     _prose{FIRST, STOP} what is both an _other_text{FIRST} and a _last_text{STOP}
 
@@ -26,9 +30,8 @@ Invariants   a resolved grammar has no Text and no Special that may be text; rul
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Literal as Literal_
 
 from .. import regex as rx
 from ..errors import VocabError
@@ -38,11 +41,13 @@ from ..ir.nodes import (
     Grammar,
     Literal,
     Mark,
+    Otherwise,
     Ref,
     Special,
     Terminal,
     Text,
     rebuilt,
+    sequence,
 )
 from .analysis import leaves
 
@@ -50,12 +55,18 @@ MEANING = {
     "token_or_text": "_tag",
     "token": "_token",
     "token_that_ends_the_turn": "_end",
+    "text_with_tokens": "_words",
+    "last_text_with_tokens": "_last_words",
+    "last_token": "_last_token",
     "text_without": "_text",
+    "text_that_follows": "_text_before",
     "last_text_without": "_last_text",
     "text_not_beginning_with": "_other_text",
     "prose_not_beginning_with": "_prose",
 }
 """First parameter → template: its name is what tells toolc's own templates from others of the same name."""
+
+_OF_TWO = ("prose_not_beginning_with", "text_that_follows")
 
 MARKS = {
     "name_of_a_parameter": Mark("key"),
@@ -64,7 +75,14 @@ MARKS = {
 }
 """Likewise of the templates _key, _value and _string, whose texts are marked for reading calls back."""
 
-_OTHERWISE: dict[str, Literal_["refuse", "text", "end"]] = {"_tag": "text", "_token": "refuse", "_end": "end"}
+_OTHERWISE: dict[str, Otherwise] = {
+    "_tag": "text",
+    "_token": "refuse",
+    "_last_token": "refuse or end",
+    "_end": "end",
+    "_words": "words",
+    "_last_words": "last words",
+}
 _ANYTHING = rx.repeat(rx.ANY, 0, None)
 _BLANKS = rx.repeat(rx.Chars(((9, 10), (13, 13), (32, 32))), 0, None)
 _OPEN = frozenset((Special, Text))
@@ -72,7 +90,7 @@ _OPEN = frozenset((Special, Text))
 
 def meaning(params: tuple[str, ...]) -> str | None:
     """Which of the templates above a definition with these parameters is; None: an ordinary one."""
-    if len(params) != (2 if "prose" in params[0] else 1):
+    if len(params) != (2 if params[0].rpartition("protocol__")[2] in _OF_TWO else 1):
         return None
     _, imported, name = params[0].rpartition("protocol__")  # how lark names what comes from a file called protocol
     return MEANING.get(name if imported else params[0])
@@ -92,6 +110,10 @@ def special_of(kind: str, arguments: tuple[Expr, ...]) -> Expr | None:
         return Text(listed[1], listed[0], True)
     if kind == "_other_text":
         return Text((), listed[0], True)
+    if kind == "_text_before":
+        follows = listed[0][0]
+        known = isinstance(follows, str) and all(isinstance(one, (str, rx.Chars)) for one in listed[1])
+        return Text(listed[1], before=str(follows)) if known else None
     if kind in ("_text", "_last_text"):
         return Text(listed[0], (), kind == "_last_text")
     text = listed[0][0]
@@ -177,12 +199,14 @@ class _Resolver:
         )
 
     def _delimiter(self, expr: Special, rule: str) -> Expr:
+        if expr.otherwise in ("words", "last words"):
+            return self._words(expr, rule)
         if expr.otherwise == "declared":
             expr = Special(self._declared(expr.name, rule))
         token = self.special.get(expr.name)
         self.found[expr.name] = token
         place = self.grammar.place(rule)
-        if token is None and expr.otherwise == "refuse":
+        if token is None and expr.otherwise in ("refuse", "refuse or end"):
             raise VocabError(
                 f"the grammar needs the token {expr.name}, which the tokenizer does not have",
                 place=f"{self.source}, for {place}" if self.source else place,
@@ -191,7 +215,7 @@ class _Resolver:
         if token is None:  # brackets inside are no brackets of the grammar
             return Terminal(rx.literal(expr.name), expr.name)
         if token in self.ends:
-            if expr.otherwise == "end":
+            if expr.otherwise in ("end", "refuse or end"):
                 return EMPTY
             raise VocabError(
                 f"the token {expr.name} ends a turn in this tokenizer, and the grammar goes on after it",
@@ -199,6 +223,25 @@ class _Resolver:
                 hint="name the tokens that end a turn with --eos",
             )
         return Special(expr.name)
+
+    def _words(self, expr: Special, rule: str) -> Expr:
+        """A text in which what the tokenizer has as tokens are tokens, the longest at each place."""
+        parts: list[Expr] = []
+        pieces = [one for one in _pieces(expr.name, self.special) if one]
+        for number, piece in enumerate(pieces):
+            if piece not in self.special:
+                parts.append(Terminal(rx.literal(piece), piece))  # brackets inside are no brackets of the grammar
+            elif expr.otherwise == "last words" and number == len(pieces) - 1:
+                parts.append(self._delimiter(Special(piece, "end"), rule))
+            else:
+                parts.append(self._delimiter(Special(piece), rule))
+        return sequence(*parts)
+
+
+def _pieces(text: str, tokens: Iterable[str]) -> list[str]:
+    """A text in pieces: each a token, the longest one at each place, or without any."""
+    listed = sorted((one for one in tokens if one and one in text), key=len, reverse=True)
+    return re.split("(" + "|".join(map(re.escape, listed)) + ")", text) if listed else [text]
 
 
 def words_of(token: str) -> str:
@@ -211,7 +254,18 @@ def _is_open(expr: Expr) -> bool:
     return not _OPEN.isdisjoint(map(type, leaves(expr)))
 
 
-def text_regex(text: Text, tokens: Container[str] = ()) -> rx.Regex:
+def _heads_before(text: Text, tokens: Iterable[str]) -> list[str]:
+    """With what a text cannot end, since with the beginning of what follows it would be a string that is kept out."""
+    follows = _pieces(text.before, tokens)[0]  # no string goes on behind a token
+    found: dict[str, None] = {}
+    for stop in text.stops:
+        for n in range(1, min(len(stop), len(follows) + 1)) if isinstance(stop, str) else ():  # a character has no half
+            if follows.startswith(stop[-n:]):
+                found[stop[:-n]] = None
+    return list(found)
+
+
+def text_regex(text: Text, tokens: Iterable[str] = ()) -> rx.Regex:
     """The expression of free text, where some strings are tokens."""
     refused: list[rx.Regex] = []
     for before, listed in ((_ANYTHING, text.stops), (_BLANKS, text.first)):
@@ -221,6 +275,9 @@ def text_regex(text: Text, tokens: Container[str] = ()) -> rx.Regex:
             halves = [one for one in listed if isinstance(one, str) and one not in tokens]
             begun = dict.fromkeys(one[:n] for one in halves for n in range(1, len(one)))
             refused += [rx.concat(before, rx.literal(half), rx.END) for half in begun]
+    if text.before:
+        heads = _heads_before(text, tokens)
+        refused += [rx.concat(_ANYTHING, rx.literal(one), rx.END) for one in heads]
     if not refused:
         return _ANYTHING
     return rx.concat(rx.Look(rx.union(*refused), negative=True), _ANYTHING)

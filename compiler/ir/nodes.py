@@ -36,6 +36,10 @@ class Terminal:
     name: str = field(default="", compare=False)
 
 
+Otherwise = Literal_["refuse", "text", "end", "refuse or end", "words", "last words", "declared"]
+"""What a special token is where the tokenizer has none, or where it ends a turn (../grammar/specials.py)."""
+
+
 @dataclass(frozen=True)
 class Special:
     """One special token, matched by id and never by text.
@@ -47,7 +51,7 @@ class Special:
     """
 
     name: str
-    otherwise: Literal_["refuse", "text", "end", "declared"] = "refuse"
+    otherwise: Otherwise = "refuse"
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,13 @@ class Text:
         first: what it does not begin with, blanks aside.
         last: whether it may end a turn: then it ends in no beginning of a string of ``stops``, and is no beginning of
             one of ``first``, but of those that are tokens.
+        before: what follows it, with which it has no string of ``stops`` before the end.
     """
 
     stops: tuple[str | Regex, ...]
     first: tuple[str | Regex, ...] = ()
     last: bool = False
+    before: str = ""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def request_spec(body: Any, name: str, refused: list[Refused] | None = None, sel
     return replace(
         spec,
         digest=digest_of(KIND, {**document, **said}),
-        schema_pointer=content.place("/response_format/json_schema/schema"),
+        schema_pointer=content.answer_place,
         begins=request.asks,
         unread=request.unread,
     )

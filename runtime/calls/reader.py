@@ -162,9 +162,11 @@ class Reader:
         self._told = 0  # characters of arguments that were sent
         spec = bundle.meta.get("spec")
         self._writing = str(self._how["encoding"]) if self._names else ""
-        self._all_json = isinstance(spec, dict) and spec.get("kind") == "schema" and not bundle.meta.get("protocol")
-        begins = str(spec.get("begins", "")) if isinstance(spec, dict) and entry == "start" else entry
-        self._responds = begins.startswith(("response", "either"))
+        spec = spec if isinstance(spec, dict) else {}
+        values = "answer" not in spec  # answers are values of JSON, and no texts in which such may stand
+        self._all_json = values and spec.get("kind") == "schema" and not bundle.meta.get("protocol")
+        begins = str(spec.get("begins", "")) if entry == "start" else entry
+        self._responds = values and begins.startswith(("response", "either"))
         offset, members = t.tool_offset.tolist(), t.tool_members.tolist()
         self._only = [members[a] if b - a == 1 else -1 for a, b in itertools.pairwise(offset)]
         self._marks: list[tuple[int, int, int, int]] = [tuple(row) for row in t.mark.tolist()]

@@ -114,7 +114,7 @@ def _check_spec(name: str, spec: dict[str, Any]) -> int:
     tools = spec.get("tools", [])
     if type(tools) is not list:
         raise _wrong(name, "spec/tools", type(tools).__name__, "list")
-    for key in ("kind", "name", "digest", "begins"):
+    for key in ("kind", "name", "digest", "begins", "answer"):
         if type(spec.get(key, "")) is not str:
             raise _wrong(name, f"spec/{key}", type(spec[key]).__name__, "str")
     unwritable = spec.get("unwritable", [])

@@ -36,7 +36,8 @@ KIND: Final = "request"
 """What a spec of this kind is called in the meta of bundles."""
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 """The schema of ``json_object``."""
-FORMATS = ("text", "json_object", "json_schema")
+STRUCTURAL_TAG: Final = "structural_tag"
+FORMATS = ("text", "json_object", "json_schema", STRUCTURAL_TAG)
 """Types of a response format."""
 _FORMAT_PLACES = (("response_format",), ("text", "format"), ("output_config", "format"), ("output_format",))
 _WORDS = ("auto", "required", "none")
@@ -52,7 +53,7 @@ _OTHERS = {
     "guided_choice": None,
     "guided_grammar": None,
     "json_schema": "write response_format",
-    "structural_tag": None,
+    "structural_tag": "write response_format",
     "regex": None,
     "ebnf": None,
     "grammar": None,
@@ -101,7 +102,7 @@ class Content:
 
     Attributes:
         tools: as OpenAI's chat completions list them, without what changes no call.
-        response: the schema that an answer without calls has to meet; None for any text.
+        response: the schema that an answer without calls has to meet, or the structural tag; None for any text.
         places: pointer in `document` → pointer in the body that was read, where they differ.
     """
 
@@ -113,9 +114,21 @@ class Content:
     def document(self) -> dict[str, Any]:
         """The same as the body of a request, which `toolc.compiler.compile_request` takes."""
         found: dict[str, Any] = {"tools": list(self.tools)} if self.tools else {}
-        if self.response is not None:
+        if self.tag:
+            found["response_format"] = self.response
+        elif self.response is not None:
             found["response_format"] = {"type": "json_schema", "json_schema": {"schema": self.response}}
         return found
+
+    @property
+    def tag(self) -> bool:
+        """Whether the response is a structural tag."""
+        return isinstance(self.response, dict) and self.response.get("type") == STRUCTURAL_TAG
+
+    @property
+    def answer_place(self) -> str:
+        """Where in the body its schema or structural tag stands."""
+        return self.place("/response_format" if self.tag else "/response_format/json_schema/schema")
 
     @cached_property
     def digest(self) -> str:
@@ -167,8 +180,8 @@ class Request:
             return f"tool:{self.allowed[0]}"
         if self.content.response is None:
             entry = self.choice
-        elif self.choice == "none" or not self.content.tools:
-            return "response"
+        elif self.choice == "none" or not self.content.tools or (self.content.tag and self.choice == "auto"):
+            return "response"  # a structural tag says the whole answer, calls among it
         else:
             entry = "either" if self.choice == "auto" else self.choice
         return f"{entry}/one" if self.one and entry != "none" else entry
@@ -252,9 +265,9 @@ def read_request(body: Any, name: str = KIND) -> Request:
             )  # fmt: skip
     tools, places = _tools(body.get("tools"), name)
     response, at = _response(body, name)
-    if at:
-        places["/response_format/json_schema/schema"] = at
     content = None if not tools and response is None else Content(tuple(tools), response, places)
+    if at and content is not None:
+        places["/response_format" if content.tag else "/response_format/json_schema/schema"] = at
     known = [str(one["function"].get("name")) for one in tools if _is_function(one)]
     choice, one, allowed = _choice(body.get("tool_choice"), known, f"{name}#/tool_choice")
     parallel = body.get("parallel_tool_calls")
@@ -282,7 +295,16 @@ def is_request(value: Any) -> bool:
 
 def is_response_format(value: Any) -> bool:
     """Whether an object is a response format, and no schema: none of its types is one of a schema."""
-    return isinstance(value, dict) and value.get("type") in FORMATS
+    return isinstance(value, dict) and (value.get("type") in FORMATS or _is_older_tag(value))
+
+
+def _is_older_tag(value: dict[str, Any]) -> bool:
+    """Whether an object is a structural tag of the older form, which needs no type."""
+    return (
+        value.get("type") in (None, STRUCTURAL_TAG)
+        and isinstance(value.get("structures"), list)
+        and "triggers" in value
+    )
 
 
 def response_of(value: Any, place: str) -> tuple[dict[str, Any] | bool | None, str]:
@@ -297,10 +319,14 @@ def response_of(value: Any, place: str) -> tuple[dict[str, Any] | bool | None, s
     """
     _want(value, dict, place, f"a response format: an object of type {', '.join(FORMATS)}")
     kind = value.get("type")
+    if kind is None and _is_older_tag(value):
+        kind, value = STRUCTURAL_TAG, {"type": STRUCTURAL_TAG, **value}
     if kind not in FORMATS:
         raise RequestError(
             "no such response format", place=f"{place}/type", found=_shown(kind), expected=", ".join(FORMATS)
         )
+    if kind == STRUCTURAL_TAG:
+        return _structural_tag(value, place), place
     if kind != "json_schema":
         _only(value, ("type",), place)
         return (None, "") if kind == "text" else (ANY_OBJECT, place)
@@ -319,6 +345,16 @@ def response_of(value: Any, place: str) -> tuple[dict[str, Any] | bool | None, s
     if not isinstance(schema, bool):
         _want(schema, dict, f"{place}/schema", "a JSON Schema")
     return schema, f"{place}/schema"
+
+
+def _structural_tag(value: dict[str, Any], place: str) -> dict[str, Any]:
+    """A structural tag without keys that say nothing; the compiler reads what is in it."""
+    if value.get("format") is None and value.get("structures") is None:
+        raise RequestError(
+            "the structural tag has no format", place=place, expected="format",
+            hint="or structures and triggers, the older form",
+        )  # fmt: skip
+    return {key: one for key, one in value.items() if one is not None}
 
 
 def _response(body: dict[str, Any], name: str) -> tuple[dict[str, Any] | bool | None, str]:
