@@ -401,6 +401,7 @@ def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tu
         known: what was written of the same tools before; grows.
     """
     known = {} if known is None else known
+    from .dialects import lark_text
     from .grammar.assemble import assemble
     from .grammar.protocol import load_protocol
     from .schema import SchemaOptions
@@ -425,7 +426,7 @@ def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tu
     with options.budget.ticking():
         while True:
             strict = with_strictness(spec, options.strict)
-            how = protocol, options.named, options.response, known
+            how = protocol, options.named, options.response, known, lark_text
             try:
                 assembled = assemble(strict, schema_options, options.budget, *how)
                 if spec.refused and not options.skip:

@@ -7,7 +7,7 @@ Invariants   names of rules made here start with an underscore, which no rule of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -130,6 +130,7 @@ def assemble(
     named: bool = True,
     response: dict[str, Any] | bool | None = None,
     known: Known | None = None,
+    as_lark: Callable[[str, str, str], str] = lambda text, syntax, name: text,
 ) -> Assembled:
     """The grammar of a spec: of calls of its tools, of a structured response, or of the one value of a bare schema.
 
@@ -141,6 +142,7 @@ def assemble(
         named: whether each tool gets an entry of its own.
         response: schema of a structured response, which gets entries of its own; None for none.
         known: what was written of the same tools before; grows.
+        as_lark: (a grammar, what it is written in, how errors call it) → its Lark text.
 
     Raises:
         RefusedTools: some tools cannot be compiled.
@@ -164,7 +166,7 @@ def assemble(
     if protocol is None:
         with _places_in(spec):
             if is_structural_tag(spec.schema):
-                tag = StructuralTag(spec.schema, spec.name, spec.schema_pointer, writer, options, budget)
+                tag = StructuralTag(spec.schema, spec.name, spec.schema_pointer, writer, options, budget, as_lark)
                 rules: dict[str, Expr] = {"start": Ref(tag.root_rule)}
                 marks = {tag.root_rule: Mark("text")}
             else:
@@ -201,7 +203,7 @@ def assemble(
             pointer = spec.schema_pointer if response is None else ""
             with _places_in(spec) if response is None else nullcontext():
                 if is_structural_tag(said):
-                    tag = StructuralTag(said, base, pointer, answering, options, budget)
+                    tag = StructuralTag(said, base, pointer, answering, options, budget, as_lark)
                     answer = tag.root_rule
                 else:
                     answer = answering.add(said, base=base, pointer=pointer, name="response")
@@ -243,6 +245,7 @@ def assemble(
         rules |= tag.embedded.rules
         terminals |= tag.embedded.terminals
         places |= tag.embedded.places
+        lark += "".join(f"%declare {name}\n" for name in sorted(tag.embedded.declared))
         lark += shared_templates(tag.embedded.templates, () if protocol is None else protocol.names)
     return Assembled(
         lark,

@@ -8,6 +8,8 @@ Invariants   the rules have names of their own, which begin with an underscore, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..budget import Budget
@@ -28,6 +30,7 @@ class Embedded:
         terminals: that they use, by name.
         places: rule → where its text comes from.
         prefix: of the names.
+        templates: of grammars/protocol.lark that the rules use;  declared: terminals that stand for special tokens.
     """
 
     prefix: str
@@ -35,6 +38,7 @@ class Embedded:
     terminals: dict[str, Regex] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     templates: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
     _names: dict[Regex, str] = field(default_factory=dict)
     _grammars: list[tuple[Grammar, dict[str, str]]] = field(default_factory=list)
 
@@ -50,6 +54,9 @@ class Embedded:
                 return Ref(name[expr.name])
             if type(expr) is Terminal:
                 return self.terminal(expr.regex)
+            if type(expr) is Special and expr.otherwise == "declared":
+                self.declared.add(expr.name)
+                return expr
             if type(expr) is Special:
                 return self.use(_TEMPLATES[expr.otherwise], Literal(expr.name.encode()))
             return rebuilt(expr, put)
@@ -88,25 +95,21 @@ def lark_grammar(text: str, place: str, budget: Budget) -> Grammar:
     """
     from .reader import read_grammar
 
-    with _at(place):
+    with at_place(place):
         return read_grammar(text, "grammar", budget=budget, in_context=True)
 
 
 def regex_of(pattern: str, place: str, dialect: str = "python") -> Regex:
     """The regular expression of a pattern, which matches whole texts."""
-    with _at(place):
+    with at_place(place):
         return parse_regex(pattern, dialect=dialect)
 
 
-class _at:
+@contextmanager
+def at_place(place: str) -> Iterator[None]:
     """Errors inside name the place in the document, then that in the text."""
-
-    def __init__(self, place: str) -> None:
-        self.place = place
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, ToolcError):
-            error.place = self.place + (f" ({error.place})" if error.place else "")
+    try:
+        yield
+    except ToolcError as error:
+        error.place = place + (f" ({error.place})" if error.place else "")
+        raise

@@ -33,7 +33,7 @@ from ..specs.model import escape, shown, want
 from .argument_encoding import marked
 from .arguments import channel_of, encoding_of
 from .cached_reader import read_pieces
-from .embedded import Embedded, lark_grammar, regex_of
+from .embedded import Embedded, at_place, lark_grammar, regex_of
 from .protocol import Protocol, load_protocol, parse_protocol
 
 _KEYS = {
@@ -95,7 +95,7 @@ class StructuralTag:
 
     def __init__(
         self, document: dict[str, Any], name: str, pointer: str, writer: LarkWriter, options: SchemaOptions,
-        budget: Budget | None,
+        budget: Budget | None, as_lark: Callable[[str, str, str], str],
     ) -> None:  # fmt: skip
         """
         Args:
@@ -105,7 +105,9 @@ class StructuralTag:
             writer: of values in JSON.
             options: how values are laid out.
             budget: limits.
+            as_lark: (a grammar, what it is written in, how errors call it) → its Lark text.
         """
+        self._as_lark = as_lark
         self.name, self.options = name, options
         self.budget = budget or Budget(seconds=None)
         self.embedded = Embedded("_tagged")
@@ -220,13 +222,10 @@ class StructuralTag:
 
     def _grammar(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
         text, place = self._text(value, "grammar", at), self._at(f"{at}/grammar")
-        if re.search(r"(?m)^[ \t]*[A-Za-z_][\w-]*[ \t]*::=", text):
-            raise SpecError(
-                "this grammar is not Lark text", place=place, found="rules with ::=",
-                expected="rules with a colon, as start: /[a-z]+/",
-                hint="write start: for root ::=, a line for each rule, /[a-z]/ for [a-z]",
-            )  # fmt: skip
         self.free = True
+        if re.search(r"(?m)^[ \t]*[A-Za-z_][\w.-]*[ \t\r\n]*::=", text):
+            with at_place(place):
+                text = self._as_lark(text, "ebnf", "grammar")
         return self.embedded.grammar(lark_grammar(text, place, self.budget), place)
 
     def _any_text(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:

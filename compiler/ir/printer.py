@@ -72,6 +72,8 @@ def _atom(expr: Expr) -> str:
         return expr.name or f"/{to_text(expr.regex)}/"
     if type(expr) is Use:
         return f"{expr.template}{{{', '.join([_atom(one) for one in expr.arguments])}}}"
+    if type(expr) is Special and expr.otherwise == "declared":
+        return expr.name
     assert not isinstance(expr, (Special, Text)), "a protocol writes it as the use of a template"
     return f"/{to_text(NO_TEXT)}/" if expr == NOTHING else f"({text_of(expr)})"
 

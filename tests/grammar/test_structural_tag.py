@@ -74,6 +74,22 @@ def test_a_grammar_is_read_as_lark_reads_it() -> None:
     assert accepts(left, "n+n+n") and not accepts(left, "n+")
 
 
+def test_a_grammar_of_xgrammar_is_read_too() -> None:
+    bundle = compiled({"type": "grammar", "grammar": 'root ::= "[" item* "]"\nitem ::= [a-c]+ ","'})
+    assert accepts(bundle, "[abc,b,]") and not accepts(bundle, "[abc]")
+    with pytest.raises(ToolcError) as caught:
+        compiled({"type": "grammar", "grammar": 'root ::= ("a"'})
+    assert (caught.value.place or "").startswith("spec#/format/grammar (grammar:1")
+
+
+def test_a_declared_terminal_of_a_grammar_is_a_token() -> None:
+    got = compile_tools(
+        {"type": TAG, "format": {"type": "grammar", "grammar": "%declare THINK\nstart: THINK /a+/"}}, "builtin"
+    )
+    assert accepts(got.bundle, "<think>aa") and not accepts(got.bundle, "<think>")
+    assert accepts(compile_grammar(got.grammar_text, "builtin").bundle, "<think>a")
+
+
 @pytest.mark.parametrize("typed", [True, False])
 def test_the_older_form(typed: bool) -> None:
     document = {"type": TAG, **OLDER} if typed else OLDER
