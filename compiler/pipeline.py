@@ -287,6 +287,7 @@ def _compile_spec(
         | ({} if tool.request is None else {"operation": True})
         | ({} if tool.name not in assembled.parameters else {"parameters": assembled.parameters[tool.name]})
         | ({} if assembled.arguments["encoding"] != "request" else {"request": request_of(tool)})
+        | ({} if tool.custom is None else {"input": "text" if tool.name in assembled.texts else "member"})
         | ({} if tool.name not in assembled.elements else {"elements": assembled.elements[tool.name]})
         | ({} if defaults is None else {"defaults": defaults})
         for tool, defaults in zip(spec.tools, defaults_of(spec.tools, options.budget), strict=True)

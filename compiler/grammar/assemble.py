@@ -7,7 +7,8 @@ Invariants   names of rules made here start with an underscore, which no rule of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,10 +18,10 @@ from typing import Any, TypeAlias
 from toolc.runtime.serving.requests import STRUCTURAL_TAG
 
 from ..budget import Budget
-from ..errors import BudgetError, RefusedTools, SpecError, ToolcError
-from ..ir.nodes import EMPTY, Expr, Mark, Ref, Use, choice, string
+from ..errors import BudgetError, RefusedTools, SpecError, ToolcError, UnsupportedError
+from ..ir.nodes import EMPTY, Expr, Mark, Ref, Text, Use, choice, string
 from ..ir.printer import rules_text, terminals_text
-from ..regex import Regex
+from ..regex import Regex, concat
 from ..schema import LarkWriter, SchemaOptions
 from ..schema.cached_rules import Piece, piece_of, piece_written
 from ..schema.channel import Channel
@@ -38,7 +39,9 @@ from ..specs.model import quote
 from .argument_encoding import arguments_of, marked
 from .arguments import channel_of, encoding_of
 from .cached_reader import renamed_places, renamed_text
-from .protocol import Protocol, entries_of, shared_templates
+from .embedded import Embedded, lark_grammar, regex_of
+from .protocol import Protocol, entries_of
+from .specials import text_regex, without
 from .structural_tag import StructuralTag, is_structural_tag
 
 _RESPONSE_GAPS = Gaps("_response_w", "_response_c", "_response_k")
@@ -72,7 +75,8 @@ class Assembled:
         turn_ends: tokens with which models of the protocol end a turn.
         begins: the entry, without reasoning, that "start" is; empty without a protocol.
         call_marks: delimiters of calls that are tokens of the protocol's models.
-        free: whether it holds a grammar that people wrote.
+        free: whether it holds a grammar that people wrote, and has no marks that would be needed to read it back.
+        texts: custom tools whose input is written as it is.
         answer: what the response is, where it is no value of JSON: a structural tag.
         heads: where pieces of arguments stand in the schema put together from them → where they stand in the spec.
     """
@@ -98,6 +102,7 @@ class Assembled:
     call_marks: tuple[str, ...] = ()
     free: bool = False
     answer: str = ""
+    texts: frozenset[str] = frozenset()
     heads: dict[str, str] = field(default_factory=dict)
 
     def real(self, place: str) -> str:
@@ -163,6 +168,7 @@ def assemble(
     answering = writer  # writes the response
     begins = ""
     tag: StructuralTag | None = None
+    custom: Embedded | None = None
     if protocol is None:
         with _places_in(spec):
             if is_structural_tag(spec.schema):
@@ -176,14 +182,18 @@ def assemble(
         _check_names(spec, protocol, refused)
         writer.reserve(protocol.names)
         how = arguments_of(protocol)
-        rule_of = {}
+        custom, rule_of = _custom_tools(spec, protocol, refused, budget)
         homes: Homes = {}
         if common is not None:
             taken = {"start", *protocol.names, *common.rules}
-            pieces = _pieces(spec, options, budget, encoding, common, taken, refused, {} if known is None else known)
+            known = {} if known is None else known
+            pieces = _pieces(spec, options, budget, encoding, common, taken, refused, known, rule_of)
             writer.reserve(rule for rule, _, _ in pieces)
-            rule_of = {tool.name: rule for tool, (rule, _, _) in zip(spec.tools, pieces, strict=True)}
+            others_named = [tool.name for tool in spec.tools if tool.name not in rule_of]
+            rule_of |= {name: rule for name, (rule, _, _) in zip(others_named, pieces, strict=True)}
         for number, tool in enumerate(spec.tools) if common is None else ():
+            if tool.name in rule_of:
+                continue
             with _refusing(refused, number, budget):
                 rule_of[tool.name] = _arguments(writer, spec, tool, channel, homes)
                 if channel is not None and channel.kind != "keywords":
@@ -194,6 +204,7 @@ def assemble(
                     elements[tool.name] = elements_of(writer.normaliser, writer.root, channel.closed, said)
         if refused:
             raise RefusedTools(refused)
+        rule_of = {tool.name: rule_of[tool.name] for tool in spec.tools}
         answer = ""
         if response is not None or spec.schema is not None:
             if encoding.name != JSON_ENCODING.name:  # arguments are written otherwise, responses are JSON everywhere
@@ -209,7 +220,9 @@ def assemble(
                     answer = answering.add(said, base=base, pointer=pointer, name="response")
         every = list(rule_of) if named else [name for name in rule_of if spec.begins == f"tool:{name}"]
         with _places_in(spec):
-            rules, entries, marks, begins = _around(protocol, rule_of, every, answer, spec.begins, tag is not None)
+            texts = {tool.name for tool in spec.tools if writes_text(tool, protocol)}
+            how_around = every, answer, spec.begins, tag is not None
+            rules, entries, marks, begins = _around(protocol, rule_of, texts, *how_around)
         if not writer.gap:
             rules["_w"] = EMPTY
     apart = {rule: (piece, origin) for rule, piece, origin in pieces if piece.root in piece.rules}
@@ -241,12 +254,11 @@ def assemble(
         rules |= answering.gap_rules() | answering.definitions[0]
     places = writer.places | answering.places
     lark = "" if protocol is None else marked(protocol)
-    if tag is not None:
-        rules |= tag.embedded.rules
-        terminals |= tag.embedded.terminals
-        places |= tag.embedded.places
-        lark += "".join(f"%declare {name}\n" for name in sorted(tag.embedded.declared))
-        lark += shared_templates(tag.embedded.templates, () if protocol is None else protocol.names)
+    for embedded in ([] if tag is None else [tag.embedded]) + ([] if custom is None else [custom]):
+        rules |= embedded.rules
+        terminals |= embedded.terminals
+        places |= embedded.places
+        lark += embedded.needs(set(re.findall(r"(?m)^(?:%declare )?(_?\w+)", lark)))
     return Assembled(
         lark,
         rules,
@@ -266,8 +278,9 @@ def assemble(
         begins,
         terminals,
         protocol.marks if spec.tools and protocol is not None else (),
-        tag is not None and tag.free,
+        tag is not None and tag.free and protocol is None,
         "" if tag is None else STRUCTURAL_TAG,
+        frozenset() if protocol is None else frozenset(tool.name for tool in spec.tools if writes_text(tool, protocol)),
         _heads(spec),
     )
 
@@ -283,7 +296,7 @@ def _heads(spec: Spec) -> dict[str, str]:
 
 def _pieces(
     spec: Spec, options: SchemaOptions, budget: Budget | None, encoding: Encoding, common: Common, taken: set[str],
-    refused: dict[int, ToolcError], known: Known,
+    refused: dict[int, ToolcError], known: Known, done: Container[str],
 ) -> list[tuple[str, Piece, str]]:  # fmt: skip
     """The arguments of every tool: what the piece's root is called in the whole, the piece, where its places begin.
 
@@ -291,11 +304,14 @@ def _pieces(
         taken: names that are in use.
         refused: receives the errors of tools, by their numbers.
         known: pieces of tools that were written before.
+        done: tools whose rules are there.
     """
     found = []
     homes: Homes = {}
     taken |= {name.lower().partition("__")[0] for name in taken}  # names inside of a piece begin with that of its root
     for number, tool in enumerate(spec.tools):
+        if tool.name in done:
+            continue
         origin = f"{_name_of(spec, tool)}#{tool.pointer}"
         with _refusing(refused, number, budget), _places_in(spec, tool):
             if tool.name in known:
@@ -322,6 +338,52 @@ def _pieces(
     if refused:
         raise RefusedTools(refused)
     return found
+
+
+def writes_text(tool: ToolSpec, protocol: Protocol) -> bool:
+    """Whether a protocol writes the input of a custom tool as it is, and not as a string of an object."""
+    return tool.custom is not None and protocol.has(text_template("tool"))
+
+
+def text_template(template: str) -> str:
+    """The template of a call whose arguments are a text, beside one whose arguments are values."""
+    return f"text_{template}"
+
+
+def _custom_tools(
+    spec: Spec, protocol: Protocol, refused: dict[int, ToolcError], budget: Budget | None
+) -> tuple[Embedded, dict[str, str]]:
+    """The inputs of custom tools that are written as they are: their rules, and tool → rule.
+
+    Where a protocol has no place for a text, the input is a string, of which no Lark grammar says what it is.
+    """
+    embedded, rule_of = Embedded("_custom"), dict[str, str]()
+    kept_out = Text(protocol.strings("STOP"))
+    for number, tool in enumerate(spec.tools):
+        if tool.custom is None:
+            continue
+        place = f"{_name_of(spec, tool)}#{tool.custom.pointer}"
+        with _refusing(refused, number, budget):
+            if not writes_text(tool, protocol):
+                if tool.custom.syntax == "lark":
+                    raise UnsupportedError(
+                        f"the protocol {protocol.name} writes the input of a custom tool as a string, which follows no "
+                        "Lark grammar",
+                        place=place,
+                        hint="write a regex, or compile for a protocol whose calls have a place for text: harmony",
+                    )
+                continue
+            if tool.custom.syntax == "lark":
+                found = lark_grammar(tool.custom.definition, place, budget or Budget(seconds=None))
+                body: Expr = embedded.grammar(found, place)
+            elif tool.custom.syntax == "regex":
+                regex = regex_of(tool.custom.definition, place, "ecma")
+                body = embedded.terminal(concat(without(kept_out), regex))
+            else:
+                body = embedded.terminal(text_regex(kept_out))
+            rule_of[tool.name] = rule = f"_input_{number}"
+            embedded.rules[rule], embedded.places[rule] = body, place
+    return embedded, rule_of
 
 
 def _check_names(spec: Spec, protocol: Protocol, refused: dict[int, ToolcError]) -> None:
@@ -371,11 +433,18 @@ def _all_told(
 
 
 def _around(
-    protocol: Protocol, rule_of: dict[str, str], named: list[str], answer: str, begins: str, whole: bool
+    protocol: Protocol,
+    rule_of: dict[str, str],
+    texts: set[str],
+    named: list[str],
+    answer: str,
+    begins: str,
+    whole: bool,
 ) -> tuple[dict[str, Expr], dict[str, str], dict[str, Mark], str]:
     """The entries of a protocol and one alternative for every tool: rules, entry → rule, marks, what begins.
 
     Args:
+        texts: the tools whose arguments are a text.
         answer: the rule of the response; empty for none.
         whole: whether it says the whole text, with what a protocol would write around a response.
     """
@@ -402,7 +471,8 @@ def _around(
     for template, number in used:
         rule = _alternative(template, number)
         again = (string(tool_of[number]),) if "again" in protocol.rules[template] else ()
-        rules[rule] = Use(template, (Ref(f"_name_{number}"), Ref(f"_arguments_{number}"), *again))
+        how = text_template(template) if tool_of[number] in texts else template
+        rules[rule] = Use(how, (Ref(f"_name_{number}"), Ref(f"_arguments_{number}"), *again))
         marks[rule] = Mark("tool", number)
     for tool, number in number_of.items():
         rules[f"_name_{number}"], marks[f"_name_{number}"] = string(tool), Mark("name")

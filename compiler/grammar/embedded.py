@@ -8,7 +8,8 @@ Invariants   the rules have names of their own, which begin with an underscore, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ from ..errors import ToolcError
 from ..ir.nodes import Expr, Grammar, Literal, Ref, Special, Terminal, Use, matched, rebuilt
 from ..regex import Regex, parse_regex
 from .analysis import reachable
+from .protocol import shared_templates
 
 _TEMPLATES = {"text": "_tag", "refuse": "_token", "end": "_end"}
 
@@ -46,7 +48,7 @@ class Embedded:
         """The rule that stands for a grammar's start."""
         stem = f"{self.prefix}{len(self._grammars)}"
         reached = reachable(grammar)
-        name = {rule: f"{stem}_{number}" for number, rule in enumerate(reached)}
+        name = {rule: f"{stem}_{_word(rule, number)}" for number, rule in enumerate(reached)}
         self._grammars.append((grammar, name))
 
         def put(expr: Expr) -> Expr:
@@ -81,10 +83,20 @@ class Embedded:
             self.terminals[known] = regex
         return Ref(known)
 
+    def needs(self, there: Container[str]) -> str:
+        """The Lark text of what the rules use and is not there: templates, declared terminals."""
+        declared = "".join(f"%declare {name}\n" for name in sorted(self.declared) if name not in there)
+        return declared + shared_templates(self.templates, there)
+
     def use(self, template: str, *arguments: Expr) -> Use:
         """A use of a template of grammars/protocol.lark."""
         self.templates.add(template)
         return Use(template, arguments)
+
+
+def _word(rule: str, number: int) -> str:
+    """What is added to a name for a rule: its own name, where Lark takes it."""
+    return rule if re.fullmatch(r"[a-z][a-z0-9_]*", rule) else f"_{number}"
 
 
 def lark_grammar(text: str, place: str, budget: Budget) -> Grammar:

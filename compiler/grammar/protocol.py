@@ -6,6 +6,7 @@ A protocol is Lark text that defines
                             (or parameters, keywords, positional, request: see arguments.py; a third parameter,
                             again, is the name once more, where the format repeats it)
     call{tools}             exactly one call                                                       needed
+    text_tool{name, input}  the same of a custom tool whose input is a text as it is                else an object
     calls{tools}            one call or more                                                       else one call
     text                    what may be said instead of a call                                     else a call is needed
     lead, tail              what may be said before calls, and after them                          else nothing
@@ -229,6 +230,13 @@ def parse_protocol(text: str, name: str) -> Protocol:
                     place=f"{name}.lark",
                     expected=f"tool{param[5:]}{{name, arguments}}" if param.startswith("tools") else "tools, tools_…",
                 )
+    for rule in [rule for rule in rules if re.fullmatch(r"tool(?:_\w+)?", rule)] if "text_tool" in rules else ():
+        if rules.get(f"text_{rule}") != ("name", "input"):
+            raise GrammarError(
+                f"the protocol {name} has calls of custom tools, but not in place of all others",
+                place=f"{name}.lark",
+                expected=f"text_{rule}{{name, input}}",
+            )
     text, gaps = _without_gaps(text, name)
     return Protocol(name, _with_shared(text), about, rules, gaps)
 

@@ -267,6 +267,11 @@ def _heads_before(text: Text, tokens: Iterable[str]) -> list[str]:
 
 def text_regex(text: Text, tokens: Iterable[str] = ()) -> rx.Regex:
     """The expression of free text, where some strings are tokens."""
+    return rx.concat(without(text, tokens), _ANYTHING)
+
+
+def without(text: Text, tokens: Iterable[str] = ()) -> rx.Regex:
+    """What stands before the expression of a text, so that it is one of these free texts, too."""
     refused: list[rx.Regex] = []
     for before, listed in ((_ANYTHING, text.stops), (_BLANKS, text.first)):
         whole = dict.fromkeys(rx.literal(one) if isinstance(one, str) else one for one in listed)
@@ -278,6 +283,4 @@ def text_regex(text: Text, tokens: Iterable[str] = ()) -> rx.Regex:
     if text.before:
         heads = _heads_before(text, tokens)
         refused += [rx.concat(_ANYTHING, rx.literal(one), rx.END) for one in heads]
-    if not refused:
-        return _ANYTHING
-    return rx.concat(rx.Look(rx.union(*refused), negative=True), _ANYTHING)
+    return rx.Look(rx.union(*refused), negative=True) if refused else rx.EMPTY

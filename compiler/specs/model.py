@@ -46,6 +46,17 @@ class Repair(NamedTuple):
     how: str
 
 
+class Custom(NamedTuple):
+    """The input of a custom tool: any text, or what a grammar says.
+
+    syntax: "text", "regex" or "lark";  definition: of the grammar;  pointer: JSON pointer of it in the spec document.
+    """
+
+    syntax: Literal["text", "regex", "lark"]
+    definition: str
+    pointer: str
+
+
 @dataclass(frozen=True)
 class ToolSpec:
     """One tool: a name and the schema of its arguments.
@@ -67,6 +78,8 @@ class ToolSpec:
         name_pointer: JSON pointer, in the spec document, of its name; None: errors of the name point to ``pointer``.
         places: for a schema put together from pieces, JSON pointer in it → JSON pointer in the spec document.
         tags: of an operation of an API.
+        custom: of a custom tool of OpenAI's, what its input is: a text. Where a protocol's calls have no place for a
+            text, the arguments are an object whose member ``input`` is the text: then ``schema`` says so.
     """
 
     name: str
@@ -85,6 +98,7 @@ class ToolSpec:
     file: str = ""
     name_pointer: str | None = None
     tags: tuple[str, ...] = ()
+    custom: Custom | None = None
 
     def name_place(self, name: str) -> str:
         """Where its name stands, in the document of this name or its own file."""

@@ -48,6 +48,8 @@ def request_spec(body: Any, name: str, refused: list[Refused] | None = None, sel
             tool,
             pointer=content.place(tool.pointer),
             name_pointer=None if tool.name_pointer is None else content.place(tool.name_pointer),
+            places={at: content.place(home) for at, home in tool.places.items()},
+            custom=tool.custom and tool.custom._replace(pointer=content.place(tool.custom.pointer)),
         )
         for tool in tools
     ]

@@ -3,6 +3,8 @@
     OpenAI chat completions   {"type": "function", "function": {name, description, parameters, strict}}
     OpenAI Responses          {"type": "function", name, description, parameters, strict}
     Anthropic Messages        {name, description, input_schema}; "type" is left out or "custom"
+    OpenAI custom tools       {"type": "custom", "custom": {name, format}}, or flat: see custom.py
+    OpenAI namespaces         {"type": "namespace", name, tools}: its tools are called NAMESPACE__NAME
     MCP tools/list            {name, description, inputSchema, annotations}: see marks.py
     Gemini, Bedrock           {"functionDeclarations": […]}, {"toolSpec": {…}}: see declarations.py
     a function document       {name, description, parameters}, with the types of BFCL or of JSON Schema: see bfcl.py
@@ -17,11 +19,13 @@ Source       the API references of OpenAI and Anthropic; Model Context Protocol 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from ..errors import SpecError
 from .bfcl import as_json_schema, is_bfcl
+from .custom import is_custom, read_custom
 from .declarations import spread
 from .marks import marks_of
 from .model import (
@@ -76,23 +80,37 @@ def read_tools(
     want(items, list, f"{name}#{pointer}", "a list of tools")
     tools, hosted = [], []
     every = (
-        found for i, item in enumerate(items) for found in spread(item, "" if pointer is None else f"{pointer}/{i}")
+        (found, space)
+        for i, item in enumerate(items)
+        for one, at, space in _spaced(item, name, "" if pointer is None else f"{pointer}/{i}")
+        for found in spread(one, at)
     )
-    for one, at, inside in every:
-        if select is not None and not select.takes(_name_in(one) or _type_in(one)):
+    for (one, at, inside), space in every:
+        if select is not None and not select.takes(space + (_name_in(one) or _type_in(one))):
             continue
         if _is_hosted(one):
             hosted.append(Hosted(one["type"], at))
         else:
-            with skipping(refused, _name_in(one)):
-                tool = read_tool(one, name, at)
-                tools.append(replace(tool, pointer=tool.pointer + inside) if inside else tool)
+            with skipping(refused, space + _name_in(one)):
+                tool = read_custom(one, name, at) if is_custom(one) else read_tool(one, name, at)
+                tools.append(replace(tool, pointer=tool.pointer + inside, name=space + tool.name))
     return tools, hosted
+
+
+def _spaced(item: Any, name: str, pointer: str) -> Iterator[tuple[Any, str, str]]:
+    """The tools of a namespace, or the one that is in none: each, its pointer, and what stands before its name."""
+    if not isinstance(item, dict) or item.get("type") != "namespace":
+        yield item, pointer, ""
+        return
+    space = want(item.get("name"), str, f"{name}#{pointer}/name", "the name of the namespace")
+    inner = want(item.get("tools"), list, f"{name}#{pointer}/tools", "a list of tools")
+    for number, one in enumerate(inner):
+        yield one, f"{pointer}/tools/{number}", f"{space}__"
 
 
 def _name_in(tool: Any) -> str:
     """What a tool that may be of no form is called, if anything."""
-    inside = tool.get("function", tool) if isinstance(tool, dict) else None
+    inside = tool.get("function", tool.get("custom", tool)) if isinstance(tool, dict) else None
     found = inside.get("name") if isinstance(inside, dict) else None
     return found if isinstance(found, str) else ""
 
@@ -104,14 +122,17 @@ def _type_in(tool: Any) -> str:
 
 
 def _is_hosted(tool: Any) -> bool:
-    """Whether a tool has a type that tells an API all about it, as {"type": "web_search"} does; so has a custom tool of
-    OpenAI's, whose input is text in some format. What says more, or holds a schema anywhere, is written wrongly."""
+    """Whether a tool has a type that tells an API all about it, as {"type": "web_search"} does. What says more, or
+    holds a schema anywhere, is written wrongly."""
     if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
         return False
     kind = tool["type"]
-    if kind == "custom":
-        return not {"custom", "format"}.isdisjoint(tool) and not any(key in tool for key in _SCHEMAS)
-    if kind == "function" or kind in _TYPES or not re.fullmatch(r"[a-z][a-z0-9_.-]*", kind) or "description" in tool:
+    if (
+        kind in ("function", "custom", "namespace")
+        or kind in _TYPES
+        or not re.fullmatch(r"[a-z][a-z0-9_.-]*", kind)
+        or "description" in tool
+    ):
         return False
     return not _holds_schema(tool)
 
@@ -203,7 +224,8 @@ def no_schema(name: str, pointer: str, kind: str | None = None) -> SpecError:
         place=f"{name}#{pointer}",
         found="no type" if kind is None else shown(kind),
         expected="input_schema (Anthropic), inputSchema (MCP) or parameters" if kind is None else "input_schema",
-        hint='of a tool without arguments it is {"type": "object", "properties": {}}',
+        hint='of a tool without arguments it is {"type": "object", "properties": {}}'
+        + ('; of a custom tool of OpenAI\'s, whose input is a text, write "format": {"type": "text"}' if kind else ""),
     )
 
 

@@ -9,6 +9,9 @@
     positional   JSON values, comma between, in the order of the parameters
     request      the request line of an API operation (request_line.py); values as with parameters
 
+The arguments of a custom tool (``input`` in the tool's entry) are one text, ``{"input": text}``: where it says "text",
+the text of the arguments is this text; where it says "member", it is written as any argument.
+
 Leaves out   where arguments and parts begin and end: see reader.py.
 Invariants   a text that a bundle accepts has a value; of a key that stands twice the last counts.
 """
@@ -27,6 +30,8 @@ from .elements import Elements
 from .json_text import load
 from .request_line import read_request
 
+INPUT = "input"
+"""The argument of a custom tool: its text."""
 _CONSTANTS = {"null": None, "true": True, "false": False}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -54,6 +59,8 @@ def decode(how: Mapping[str, Any], tool: Mapping[str, Any], text: str, parts: Se
     Raises:
         DecodeError: the encoding is unknown, or the text is not written in it.
     """
+    if tool.get("input") == "text":
+        return {INPUT: text}
     encoding = how.get("encoding", "json")
     reader = _READERS.get(encoding)
     if reader is None:

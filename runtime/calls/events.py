@@ -27,6 +27,7 @@ class Call:
         mode: how the arguments are written (`meta["arguments"]["encoding"]`).
         id: of the call, where an endpoint gave it one.
         declared: the function or class of the tool, where the bundle was compiled from it in this process.
+        custom: whether the tool is a custom one, whose only argument is the text ``input``.
     """
 
     name: str
@@ -36,6 +37,12 @@ class Call:
     mode: str = "json"
     id: str = ""
     declared: Any = field(default=None, repr=False, compare=False)
+    custom: bool = False
+
+    @property
+    def input(self) -> str | None:
+        """The text of a call of a custom tool; None of others."""
+        return str(self.arguments["input"]) if self.custom else None
 
     def typed(self, declared: Declared | None = None) -> Any:
         """The arguments as the types that a function declares: a dict of them, or an object of a class, as a model.

@@ -35,7 +35,7 @@ from ..format.entries import entry_state
 from ..format.ops import DEAD, END_OF_TURN, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH, kind_of
 from ..format.tables import ARGUMENTS, AROUND, KEY, NAME, REASONING, STRING, TEXT, UNSETTLED, VALUE, tools_of
 from ..reference import Configuration, Machine
-from .arguments import Part, decode, read_only
+from .arguments import INPUT, Part, decode, read_only
 from .blanks import BLANKS, Place, Scanner, fewest_blanks, first_of, goes_on, is_cut
 from .events import Call, Event, Unfinished
 
@@ -707,6 +707,8 @@ class Reader:
             return Scanner(self._begin, sure=True) if self._is_container() else None
         if how == "keywords":
             return Scanner(self._scan_from, python=True)
+        if self._in_text():
+            return None
         if kind == ARGUMENTS and held is not None and held.arguments >= 0:
             if how == "positional":
                 return Scanner(held.arguments, whole=True)
@@ -716,6 +718,11 @@ class Reader:
         if how == "json" or (self._responds and kind == UNSETTLED):
             return Scanner(self._scan_from)
         return None
+
+    def _in_text(self) -> bool:
+        """Whether the open call is one of a custom tool whose arguments are a text as it is."""
+        held = self._open
+        return held is not None and held.tool >= 0 and self._tools[held.tool].get("input") == "text"
 
     def _body(self, held: _Open) -> int:
         """Where the body of a request line begins: behind its second blank; -1: it has none."""
@@ -736,6 +743,8 @@ class Reader:
     def _begins_value(self, symbol: int, shown: bytes) -> bool:
         """Whether the symbol that was just read is the first one of a value of JSON."""
         kind, how = self._kind, self._writing
+        if self._in_text():
+            return False
         if (kind == ARGUMENTS and how in ("json", "positional")) or (kind == TEXT and self._responds):
             return self._data[self._begin :].lstrip(BLANKS) == shown
         if shown not in (b"[", b"{") or not (how == "json" or self._responds):
@@ -818,7 +827,7 @@ class Reader:
             self._kind, self._begin, self._sent = self._perhaps, self._settled, self._settled
         if kind != self._kind:
             begin = begin if kind != self._perhaps else self._settled
-            if kind == ARGUMENTS and self._writing in ("json", "positional"):
+            if kind == ARGUMENTS and self._writing in ("json", "positional") and not self._in_text():
                 begin = max(begin, first_of(self._data, begin))  # blanks before a value are none of it
             self._close(begin)
             self._kind, self._begin, self._sent = kind, begin, begin
@@ -934,14 +943,16 @@ class Reader:
         text = ""
         if held.arguments < 0:
             end = held.named
-            arguments: dict[str, Any] = {}
+            arguments: dict[str, Any] = {INPUT: ""} if self._tools[held.tool].get("input") == "text" else {}
         else:
             held.take_empty()
             text = self._data[held.arguments : end].decode(errors="replace")
             arguments = decode(self._how, self._tools[held.tool], text, held.parts)
         name = self._names[held.tool]
         declared = self.bundle.declared.get(name)
-        call = Call(name, arguments, text, (held.begin, end), str(self._how["encoding"]), declared=declared)
+        custom = self._tools[held.tool].get("input")
+        mode = "text" if custom == "text" else str(self._how["encoding"])
+        call = Call(name, arguments, text, (held.begin, end), mode, declared=declared, custom=custom is not None)
         self.calls.append(call)
         self._events.append(Event("end", number=held.number, call=call))
 

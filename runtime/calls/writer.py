@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import ArgumentError, DecodeError
 from ..expected import expect, named_kind
 from ..format.tables import tools_of
-from .arguments import Part, decode
+from .arguments import INPUT, Part, decode
 from .blanks import BLANKS
 from .elements import element_texts
 from .events import Unfinished
@@ -373,6 +373,9 @@ def _spellings(
     encoding = how["encoding"]
     if re.search("[\ud800-\udfff]", name + _json(arguments)):
         return []  # half a character is no text
+    if tool.get("input") == "text":
+        text = arguments.get(INPUT)
+        return [_Wanted(name, arguments, text)] if list(arguments) == [INPUT] and isinstance(text, str) else []
     if encoding == "parameters":
         usual: Mapping[str, Any] = {}
         spelled = (

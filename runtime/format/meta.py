@@ -191,10 +191,15 @@ def _are_elements(value: object) -> bool:
     return True
 
 
-_OF_TOOL = {"parameters": _are_parameters, "request": _is_request, "elements": _are_elements}
+def _is_input(value: object) -> bool:
+    return value in ("text", "member")
+
+
+_OF_TOOL = {"parameters": _are_parameters, "request": _is_request, "elements": _are_elements, "input": _is_input}
 _FORMS = {
     "parameters": "names with their types",
     "request": "a method, a path, and [argument, part, name] of every argument",
+    "input": "text or member",
     "elements": "nodes as in runtime/calls/elements.py, which name nodes that there are",
 }
 

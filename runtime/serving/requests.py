@@ -268,7 +268,7 @@ def read_request(body: Any, name: str = KIND) -> Request:
     content = None if not tools and response is None else Content(tuple(tools), response, places)
     if at and content is not None:
         places["/response_format" if content.tag else "/response_format/json_schema/schema"] = at
-    known = [str(one["function"].get("name")) for one in tools if _is_function(one)]
+    known = dict(_names_of(tools))
     choice, one, allowed = _choice(body.get("tool_choice"), known, f"{name}#/tool_choice")
     parallel = body.get("parallel_tool_calls")
     if parallel is not None:
@@ -386,12 +386,24 @@ def _tools(value: Any, name: str) -> tuple[list[dict[str, Any]], dict[str, str]]
     are, for the compiler to refuse."""
     if value is None:
         return [], {}
-    _want(value, list, f"{name}#/tools", "a list of tools")
-    tools: list[dict[str, Any]] = []
     places: dict[str, str] = {}
+    return _listed(value, name, "/tools", places), places
+
+
+def _listed(value: Any, name: str, pointer: str, places: dict[str, str]) -> list[dict[str, Any]]:
+    """The tools of a list at a pointer; ``places`` receives where they stand."""
+    _want(value, list, f"{name}#{pointer}", "a list of tools")
+    tools: list[dict[str, Any]] = []
     for number, tool in enumerate(value):
-        here = f"/tools/{number}"
+        here = f"{pointer}/{number}"
         _want(tool, dict, f"{name}#{here}", "a tool: an object")
+        if tool.get("type") == "namespace" and isinstance(tool.get("tools"), list):
+            inside = _listed(tool["tools"], name, f"{here}/tools", places)
+            tools.append({**_without(tool, ("tools",)), "tools": inside})
+            continue
+        if tool.get("type") == "custom" and ("custom" in tool or "format" in tool) and "input_schema" not in tool:
+            tools.append(_custom(tool, here, places))
+            continue
         if tool.get("type") == "function" and "function" in tool:
             inner = tool["function"]
             around = _without(tool, ("type", "function"))
@@ -412,7 +424,23 @@ def _tools(value: Any, name: str) -> tuple[list[dict[str, Any]], dict[str, str]]
         if isinstance(inner, dict):
             inner = _without(inner, ())
         tools.append({"type": "function", "function": inner, **around})
-    return tools, places
+    return tools
+
+
+def _custom(tool: dict[str, Any], here: str, places: dict[str, str]) -> dict[str, Any]:
+    """A custom tool in the form of chat completions; what is in no known form stays as it is."""
+    inner, around = tool.get("custom"), _without(tool, ("type", "custom"))
+    if "custom" not in tool:
+        inner, around = around, {}
+        places[f"{here}/custom"] = here
+    if isinstance(inner, dict):
+        inner = _without(inner, ())
+        form = inner.get("format")
+        at = places.get(f"{here}/custom", f"{here}/custom") + "/format"
+        if isinstance(form, dict) and form.get("type") == "grammar" and "grammar" not in form:
+            inner["format"] = {"type": "grammar", "grammar": {key: form[key] for key in form if key != "type"}}
+            places[f"{here}/custom/format/grammar"] = at
+    return {"type": "custom", "custom": inner, **around}
 
 
 def _without(tool: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
@@ -420,11 +448,18 @@ def _without(tool: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     return {key: value for key, value in tool.items() if key not in keys and key not in _NO_PART_OF_A_TOOL}
 
 
-def _is_function(tool: dict[str, Any]) -> bool:
-    return isinstance(tool.get("function"), dict)
+def _names_of(tools: Iterable[dict[str, Any]], space: str = "") -> Iterator[tuple[str, str]]:
+    """The names of functions and custom tools, with their types; of those in a namespace as NAMESPACE__NAME."""
+    for tool in tools:
+        kind = "custom" if "custom" in tool else "function"
+        inner = tool.get(kind)
+        if tool.get("type") == "namespace" and isinstance(tool.get("tools"), list):
+            yield from _names_of(tool["tools"], f"{space}{tool.get('name')}__")
+        elif isinstance(inner, dict):
+            yield space + str(inner.get("name")), kind
 
 
-def _choice(value: Any, known: list[str], place: str) -> tuple[str, bool, tuple[str, ...] | None]:
+def _choice(value: Any, known: Mapping[str, str], place: str) -> tuple[str, bool, tuple[str, ...] | None]:
     """What `tool_choice` says: the choice, whether there is at most one call, and the only tools."""
     if value is None:
         return "auto", False, None
@@ -439,17 +474,8 @@ def _choice(value: Any, known: list[str], place: str) -> tuple[str, bool, tuple[
         return value, False, None
     _want(value, dict, place, 'a word or an object, as {"type": "function", …}')
     kind = value.get("type")
-    if kind == "function":
-        holder = value
-        at = place
-        if "function" in value:
-            _only(value, ("type", "function"), place)
-            at = f"{place}/function"
-            holder = _want(value["function"], dict, at, "an object with a name")
-            _only(holder, ("name",), at)
-        else:
-            _only(value, ("type", "name"), place)
-        return "tool", True, (_tool_name(holder, known, at),)
+    if kind in _CALLABLE:
+        return "tool", True, (_chosen(value, kind, known, place),)
     if kind == "allowed_tools":
         holder, at = value, place
         if "allowed_tools" in value:
@@ -473,12 +499,12 @@ def _choice(value: Any, known: list[str], place: str) -> tuple[str, bool, tuple[
         return _ANTHROPIC[kind], bool(alone), None
     raise RequestError(
         "no such tool_choice", place=f"{place}/type", found=_shown(kind),
-        expected="function, allowed_tools, or Anthropic's " + ", ".join(_ANTHROPIC),
+        expected="function, custom, allowed_tools, or Anthropic's " + ", ".join(_ANTHROPIC),
         hint="toolc writes no calls of tools that the API itself runs" if isinstance(kind, str) else None,
     )  # fmt: skip
 
 
-def _allowed(listed: Any, known: list[str], place: str) -> Iterator[str]:
+def _allowed(listed: Any, known: Mapping[str, str], place: str) -> Iterator[str]:
     _want(listed, list, place, "a list of tools")
     if not listed:
         raise RequestError("no tool is allowed", place=place, expected="at least one", hint='or tool_choice "none"')
@@ -486,21 +512,38 @@ def _allowed(listed: Any, known: list[str], place: str) -> Iterator[str]:
     for number, one in enumerate(listed):
         at = f"{place}/{number}"
         _want(one, dict, at, 'a tool, as {"type": "function", …}')
-        if one.get("type") != "function":
-            raise RequestError("no such tool", place=f"{at}/type", found=_shown(one.get("type")), expected="function")
-        if "function" in one:
-            _only(one, ("type", "function"), at)
-            at += "/function"
-            one = _want(one["function"], dict, at, "an object with a name")
-        else:
-            _only(one, ("type", "name"), at)
-        tool = _tool_name(one, known, at)
+        if one.get("type") not in _CALLABLE:
+            expected = ", ".join(_CALLABLE)
+            raise RequestError("no such tool", place=f"{at}/type", found=_shown(one.get("type")), expected=expected)
+        tool = _chosen(one, one["type"], known, at)
         if tool not in seen:
             seen.add(tool)
             yield tool
 
 
-def _tool_name(holder: dict[str, Any], known: list[str], place: str) -> str:
+_CALLABLE = ("function", "custom")
+"""Types of tools that a choice may name."""
+
+
+def _chosen(value: dict[str, Any], kind: str, known: Mapping[str, str], place: str) -> str:
+    """The tool that a choice names, flat or below its type."""
+    holder, at = value, place
+    if kind in value:
+        _only(value, ("type", kind), place)
+        at = f"{place}/{kind}"
+        holder = _want(value[kind], dict, at, "an object with a name")
+        _only(holder, ("name",), at)
+    else:
+        _only(value, ("type", "name"), place)
+    tool = _tool_name(holder, known, at)
+    if known[tool] != kind:
+        raise RequestError(
+            "the tool is of another type", place=f"{place}/type", found=_shown(kind), expected=known[tool]
+        )
+    return tool
+
+
+def _tool_name(holder: dict[str, Any], known: Mapping[str, str], place: str) -> str:
     """The name of a tool that there is."""
     tool = holder.get("name")
     _want(tool, str, f"{place}/name", "the name of a tool")

@@ -198,7 +198,12 @@ REFUSED: list[tuple[str, Any, str, str]] = [
     ("choice/any", {"tools": CHAT, "tool_choice": "any"}, "#/tool_choice", 'write "required"'),
     ("choice/number", {"tools": CHAT, "tool_choice": 1}, "#/tool_choice", "expected a word or an object"),
     ("choice/hosted", {"tools": CHAT, "tool_choice": {"type": "web_search"}}, "#/tool_choice/type", "API itself runs"),
-    ("choice/custom", {"tools": CHAT, "tool_choice": {"type": "custom", "name": "a"}}, "#/tool_choice/type", "custom"),
+    (
+        "choice/custom",
+        {"tools": CHAT, "tool_choice": {"type": "custom", "name": "a"}},
+        "#/tool_choice/type",
+        "another type",
+    ),
     ("choice/unknown", {"tools": CHAT, "tool_choice": named("d")}, "#/tool_choice/function/name", "expected a, b, c"),
     ("choice/no-name", {"tools": CHAT, "tool_choice": {"type": "function"}}, "#/tool_choice/name", "found null"),
     (
