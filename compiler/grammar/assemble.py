@@ -210,14 +210,14 @@ def assemble(
             if encoding.name != JSON_ENCODING.name:  # arguments are written otherwise, responses are JSON everywhere
                 answering = LarkWriter(options, budget, gaps=_RESPONSE_GAPS)
                 answering.reserve([*protocol.names, *writer.definitions[0], *writer.terminals])
-            said, base = (spec.schema, spec.name) if response is None else (response, "response")
+            wanted, base = (spec.schema, spec.name) if response is None else (response, "response")
             pointer = spec.schema_pointer if response is None else ""
             with _places_in(spec) if response is None else nullcontext():
-                if is_structural_tag(said):
-                    tag = StructuralTag(said, base, pointer, answering, options, budget, as_lark)
+                if is_structural_tag(wanted):
+                    tag = StructuralTag(wanted, base, pointer, answering, options, budget, as_lark)
                     answer = tag.root_rule
                 else:
-                    answer = answering.add(said, base=base, pointer=pointer, name="response")
+                    answer = answering.add(wanted, base=base, pointer=pointer, name="response")
         every = list(rule_of) if named else [name for name in rule_of if spec.begins == f"tool:{name}"]
         with _places_in(spec):
             texts = {tool.name for tool in spec.tools if writes_text(tool, protocol)}

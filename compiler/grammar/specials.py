@@ -259,7 +259,9 @@ def _heads_before(text: Text, tokens: Iterable[str]) -> list[str]:
     follows = _pieces(text.before, tokens)[0]  # no string goes on behind a token
     found: dict[str, None] = {}
     for stop in text.stops:
-        for n in range(1, min(len(stop), len(follows) + 1)) if isinstance(stop, str) else ():  # a character has no half
+        if not isinstance(stop, str):  # a character, which has no half
+            continue
+        for n in range(1, min(len(stop), len(follows) + 1)):
             if follows.startswith(stop[-n:]):
                 found[stop[:-n]] = None
     return list(found)

@@ -28,6 +28,7 @@ from ..budget import Budget
 from ..errors import SpecError
 from ..ir.nodes import EMPTY, Expr, Literal, Ref, choice, optional, repeated, sequence, string
 from ..schema import LarkWriter, SchemaOptions
+from ..schema.encoding import JSON_ENCODING
 from ..specs.json_text import parse_json
 from ..specs.model import escape, shown, want
 from .argument_encoding import marked
@@ -424,8 +425,8 @@ class StructuralTag:
         key = style, options
         if key not in self._others:
             protocol = _protocol_of(style)
-            encoding = None if protocol is None else encoding_of(protocol)
-            writer = LarkWriter(options, self.budget, *([] if encoding is None else [encoding]))
+            encoding = JSON_ENCODING if protocol is None else encoding_of(protocol)
+            writer = LarkWriter(options, self.budget, encoding)
             if protocol is not None:
                 writer.reserve(protocol.names)
             self._others[key] = writer, protocol
