@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from toolc.runtime.expected import did_you_mean
 from toolc.runtime.serving.requests import STRUCTURAL_TAG
@@ -80,7 +80,7 @@ _MOST_CHARS = 4096  # of free text that has to end before a string
 _MOST_TIMES = 1 << 29
 
 
-def is_structural_tag(value: Any) -> bool:
+def is_structural_tag(value: Any) -> TypeGuard[dict[str, Any]]:
     """Whether a value is a structural tag, and no schema."""
     return isinstance(value, dict) and value.get("type") == STRUCTURAL_TAG
 

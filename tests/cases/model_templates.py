@@ -98,7 +98,7 @@ PROTOCOL_OF: dict[str, str] = {
     "tool_chat_template_hunyuan_a13b.jinja": "hunyuan_a13b",
     "tool_chat_template_internlm2_tool.jinja": "internlm",
     "tool_chat_template_llama3.1_json.jinja": "llama3",
-    "tool_chat_template_llama4_json.jinja": "llama3",
+    "tool_chat_template_llama4_json.jinja": "llama4_json",
     "tool_chat_template_mistral.jinja": "mistral",
     "tool_chat_template_mistral_parallel.jinja": "mistral",
     "tool_chat_template_muse_glimmer.jinja": "muse",
@@ -140,9 +140,5 @@ NOT_READ: dict[str, set[str]] = {
     "tool_chat_template_deepseekv3.jinja": {"two"},  # blanks between the marks of the two
     "tool_chat_template_internlm2_tool.jinja": _ONE,
     "tool_chat_template_llama3.1_json.jinja": _ONE,
-    "tool_chat_template_llama4_json.jinja": {
-        "content",
-        "two",
-    },  # text before a call, which SGLang's parser does not read
 }
 """Template → turns that are not read back as they were given."""

@@ -190,6 +190,11 @@ FAMILIES: dict[str, Family] = {
         tokens=("<tool_call>", "</tool_call>", *_THINK),
         think=_THINK,
     ),
+    "llama4_json": Family(
+        '{"name": "{name}", "parameters": {arguments}}',
+        tokens=("<|python_tag|>", "<|python_start|>", "<|python_end|>"),
+        ends=("<|eot|>",),
+    ),
     "llama3": Family(
         '{"name": "{name}", "parameters": {arguments}}',
         joint="; ",

@@ -183,6 +183,8 @@ RENDERINGS: list[Rendering] = [
         ("qwen3_coder", "auto", "I look.\n\n" + _QWEN, _BOTH),
         ("qwen3_coder", "required/inside", "hm\n</think>\n\n" + _QWEN, _BOTH),
         ("llama3", "required", f'{{"name": "weather", "parameters": {_JSON}}}', [WEATHER]),
+        ("llama4_json", "auto", f'I look.{{"name": "weather", "parameters": {_JSON}}}', [WEATHER]),
+        ("llama4_json", "auto", f'{{"name": "weather", "parameters": {_JSON}}}' * 2, [WEATHER, WEATHER]),
         ("mistral", "required", "[TOOL_CALLS] " + _LISTED, [WEATHER]),
         ("mistral", "required", "[TOOL_CALLS]" + _LIST, _BOTH),
         ("mistral_v11", "required", f"[TOOL_CALLS]weather[ARGS]{_JSON}[TOOL_CALLS]list_stations[ARGS]{{}}", _BOTH),

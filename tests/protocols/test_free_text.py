@@ -46,6 +46,7 @@ AFTER = [  # protocol, a call, what may come after it, what may not
     ("mimo", "<tool_call><function=g></function></tool_call>", ["", "\n"], ["\n\n"]),
     ("glm45", "<tool_call>g\n</tool_call>", ["", "\n"], ["\n\n"]),
     ("llama3", '{"name": "g", "parameters": {}}', ["", "\n"], [";", "\n\n", "; "]),
+    ("llama4_json", '{"name": "g", "parameters": {}}', ["", "\n"], [";", "\n\n", " "]),
     ("deepseek_v3", f"<｜tool▁calls▁begin｜>{_R1}", ["<｜tool▁calls▁end｜>", "\n<｜tool▁calls▁end｜>"], ["", "\n"]),
     ("minimax_m2", '<minimax:tool_call>\n<invoke name="g">\n</invoke>\n', ["</minimax:tool_call>"], ["\n"]),
     ("olmo3", "<function_calls>g()", ["</function_calls>", "\n</function_calls>"], ["\n"]),
@@ -87,6 +88,8 @@ CALLS_TO_SERVERS = [  # protocol, a text that a server reads as a call
     ("qwen3_coder", "Hi <parameter=i>"),
     ("mimo", "Hi\n<function=f><parameter=i>abc</parameter></function>"),
     ("llama3", 'Sure. {"name": "nosuch", "parameters": {}}'),
+    ("llama4_json", 'Sure. {"name": "nosuch", "parameters": {}}'),
+    ("llama4_json", 'Sure {x} {"name": "f", "parameters": {}}'),
     ("llama3", 'Sure. {"name": "f", "arguments": {"i": 1}} Done.'),
     ("llama3", 'Sure.\n{\n  "type": "function",\n  "name" : "f",\n  "id": [1],\n  "parameters": {}\n}'),
     ("llama3", 'Sure. {"parameters": {"i": "x"}, "name": "f"}'),
@@ -153,6 +156,7 @@ def test_nor_is_it_in_tokens_that_only_spell_a_delimiter(protocol: str, text: st
 
 
 PROSE = [
+    ("llama4_json", 'A person: [{"age": 3, "name": "Ann"}], and {x'),
     ("llama3", 'A person: [{"name": "Ann", "age": 3}], and {"parameters": [{"name": "id"}]} of an API. {'),
     ("llama3", 'The "name" is set, and "parameters": {"a": 1} too'),
     ("llama3_builtin", 'A person: {"name": "Ann"}'),
