@@ -386,7 +386,7 @@ def _compile_lark(
     check_fit(lark_text, options, name)
     clock = _Clock(name, options, progress)
     with options.budget.ticking():
-        return _compile(Assembled(lark_text, folders), name, about, tokenizer, stated, options, clock)
+        return _compile(Assembled(lark_text, folders=folders), name, about, tokenizer, stated, options, clock)
 
 
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:

@@ -57,7 +57,6 @@ class Assembled:
 
     Attributes:
         lark: Lark text that people wrote: the protocol, or a grammar.
-        folders: where what a grammar imports is looked for first.
         rules: all others but those of ``apart``.
         terminals: of these rules, by name.
         apart: rule that these refer to → the piece whose root it is, and where its places begin.
@@ -79,10 +78,10 @@ class Assembled:
         texts: custom tools whose input is written as it is.
         answer: what the response is, where it is no value of JSON: a structural tag.
         heads: where pieces of arguments stand in the schema put together from them → where they stand in the spec.
+        folders: where what a grammar imports is looked for first.
     """
 
     lark: str
-    folders: tuple[str | Path, ...] = ()
     rules: dict[str, Expr] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     restrictions: tuple[str, ...] = ()
@@ -104,6 +103,7 @@ class Assembled:
     answer: str = ""
     texts: frozenset[str] = frozenset()
     heads: dict[str, str] = field(default_factory=dict)
+    folders: tuple[str | Path, ...] = ()
 
     def real(self, place: str) -> str:
         """Where in the spec something stands that the report places in arguments put together from pieces."""

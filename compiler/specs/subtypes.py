@@ -47,9 +47,9 @@ def with_subtypes(document: dict[str, Any], told: list[Repair]) -> dict[str, Any
     }
     listed: dict[str, list[str]] = {}
     for name, mapping in mappings.items():
-        found = {*_descendants(name, below), *mapping.values()}
-        if found - {name}:
-            listed[name] = [one for one in schemas if one in found]
+        members = {*_descendants(name, below), *mapping.values()}
+        if members - {name}:
+            listed[name] = [one for one in schemas if one in members]
     tagged = {one for name, some in listed.items() for one in some if one != name}  # those that have a tag of their own
     unions: dict[str, Any] = {}
     for name, some in listed.items():
