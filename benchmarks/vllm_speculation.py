@@ -34,6 +34,8 @@ from typing import Any
 DRAFTS = 16
 MOST = 64
 """Tokens of a turn."""
+MEMORY = 0.4
+"""Part of the machine's memory that must be free."""
 ENTRIES = ("required/one", "required/one", "required", "required/one", "auto", "required/one")
 SCHEDULER = "toolc.runtime.adapters.vllm_scheduler.DraftingScheduler"
 PROPOSER = "toolc.runtime.adapters.vllm_drafts.NoDrafts"
@@ -99,6 +101,7 @@ class Turns:
             dtype="float32",  # so that the order of sums seldom decides between tokens
             scheduler_cls=SCHEDULER,
             speculative_config=speculative,
+            gpu_memory_utilization=MEMORY,
             **extra,
         )
         self.tokenizer = self.llm.get_tokenizer()

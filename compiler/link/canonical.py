@@ -4,8 +4,8 @@ Several tools may use definitions that recur through each other. Each tool meets
 own, and has helper rules of its own. In the canonical form the definitions are the same part for all of them.
 
 Two rules have the same signature if their expressions are equal once each name in them is replaced by the signature of
-the rule of that name. Signatures are refined until their number stays the same (partition refinement). They are hashes
-of content, so they can be compared between grammars.
+the rule of that name. Signatures of rules that recur through each other are refined until their number stays the same
+(partition refinement); then each is joined with all of them, as two components may differ far from a rule.
 
 Leaves out   which rules are parts (split.py).
 Invariants   rules of equal signatures derive the same texts, with the same marks.
@@ -42,17 +42,19 @@ def add_signatures(signature: dict[str, bytes], grammar: Grammar, components: It
                 rule: _hash(said, *[own.get(name) or signature.get(name) or name.encode() for name in names])
                 for rule, (said, names) in content.items()
             }
+        if len(component) > 1:  # what tells two components apart may lie far from a rule
+            all_ = _hash(*sorted(set(own.values())))
+            own = {rule: _hash(one, all_) for rule, one in own.items()}
         signature |= own
 
 
 def merged(grammar: Grammar, entries: Iterable[str], signature: Mapping[str, bytes]) -> Grammar:
-    """The grammar in which of rules with equal signatures the first is left, besides all entries."""
-    first: dict[bytes, str] = {}
-    kept = set(entries)
+    """The grammar in which of rules with equal signatures one is left: an entry, or the first."""
+    first = {signature[rule]: rule for rule in entries}
     same: dict[str, str] = {}
     for rule in grammar.rules:
         other = first.setdefault(signature.get(rule) or rule.encode(), rule)
-        if other != rule and rule not in kept:
+        if other != rule:
             same[rule] = other
     return _without(grammar, same) if same else grammar
 

@@ -141,6 +141,7 @@ class _Splitter:
         self.unit_of: dict[tuple[str, ...], bytes] = {}
         self.place = {rule: n for n, rule in enumerate(_order(grammar))}
         self.circular: set[str] = set()  # rules that reach themselves
+        self.same: dict[str, str] = {}  # rule that recurs → the one that stands for it
         self.signature: dict[str, bytes] = {}  # of the rules that parts of several entries need (canonical.py)
 
     def split(self, common: set[str], arguments: Iterable[str], specials: tuple[str, ...]) -> Split | None:
@@ -186,7 +187,7 @@ class _Splitter:
         self._add_definitions({start})
         entries = self.member.setdefault(start, (start,))
         digest = self._unit(entries)
-        return tuple(self.units.values()), (digest, entries.index(start))
+        return tuple(self.units.values()), (digest, entries.index(self.same.get(start, start)))
 
     @cached_property
     def _number(self) -> dict[str, int]:
@@ -200,19 +201,22 @@ class _Splitter:
         for part in components:
             if len(part) > 1 or part[0] in self.refs[part[0]]:
                 self.circular.update(part)
-                entries = self._ordered([rule for rule in part if _bracketed(self.grammar, rule)], components)
-                self.member.update(dict.fromkeys(entries, entries))
-                recurs.update(entries)
+                inside = [rule for rule in part if _bracketed(self.grammar, rule)]
+                self.member.update(dict.fromkeys(inside, self._ordered(inside, components)))
+                recurs.update(inside)
         return recurs
 
-    def _ordered(self, entries: list[str], components: list[list[str]]) -> tuple[str, ...]:
-        """Rules that recur through each other, in an order that does not depend on where they stand."""
-        entries.sort(key=self.place.__getitem__)
-        if len(entries) > 1:
-            reached = self._reached(entries, {}) & self.grammar.rules.keys() - self.signature.keys()
-            add_signatures(self.signature, self.grammar, [part for part in components if part[0] in reached])
-            entries.sort(key=self.signature.__getitem__)
-        return tuple(entries)
+    def _ordered(self, inside: list[str], components: list[list[str]]) -> tuple[str, ...]:
+        """Rules that recur through each other, but one for those that derive the same, in an order that does not depend
+        on where they stand."""
+        inside.sort(key=self.place.__getitem__)
+        if len(inside) < 2:
+            return tuple(inside)
+        reached = self._reached(inside, {}) & self.grammar.rules.keys() - self.signature.keys()
+        add_signatures(self.signature, self.grammar, [part for part in components if part[0] in reached])
+        first: dict[bytes, str] = {}
+        self.same.update({rule: first.setdefault(self.signature[rule], rule) for rule in inside})
+        return tuple(first[signature] for signature in sorted(first))
 
     def _add_definitions(self, but: set[str]) -> None:
         """Make definitions parts; ``but``: rules that are no parts."""
@@ -283,7 +287,7 @@ class _Splitter:
                 called = self.units[digest].entries
                 names = [f"{rule}#stub{n}" for n in range(len(openers))]
                 for name, opener in zip(names, openers, strict=True):
-                    entry = digest, called.index((entries.index(rule), opener))
+                    entry = digest, called.index((entries.index(self.same.get(rule, rule)), opener))
                     rules[name] = stub(opener, imports.setdefault(entry, len(imports)), not grouped)
                 groups += names * grouped
                 rules[rule] = choice(*map(Ref, names))
@@ -318,7 +322,7 @@ class _Splitter:
         digest = self.unit_of.get(entries)
         if digest is None:
             cut, imports = self._cut(list(entries), entries)
-            if len(entries) > 1:
+            if self.same.keys() & entries:
                 cut = merged(cut, entries, self.signature)
             called = tuple((n, opener) for n, rule in enumerate(entries) for opener in self._openers(rule))
             whole = _whole(cut, entries, called)

@@ -130,3 +130,16 @@ def test_subsets_and_budgets() -> None:
         while not matcher.is_finished:
             assert matcher.left is not None and matcher.left > 0
             matcher.advance(choose(np.flatnonzero(bits(matcher)), made, rng))
+
+
+def test_definitions_that_derive_the_same_are_one() -> None:
+    """Two that recur, under two names each."""
+    nodes = {
+        name: {**closed({"next": {"$ref": f"#/$defs/{other}"}, "n": {"type": "integer"}}), "description": name}
+        for name, other in (("A", "B"), ("B", "A"))
+    }
+    spec = [tool("t", {**closed({"a": {"$ref": "#/$defs/A"}, "b": {"$ref": "#/$defs/B"}}), "$defs": nodes})]
+    assert parts(spec) == 2
+    made, other = compiled(spec).bundle, whole(spec)
+    for n in range(10):
+        compare(made, other, f"same {n}", 60, brute=n < 2)
