@@ -23,11 +23,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import lark
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolc.compiler import compile_grammar
+from toolc.compiler.grammar.reader import read_grammar
 from toolc.compiler.testing import valid_texts
 from toolc.runtime import Bundle, Reader
 from toolc.runtime.errors import DecodeError
@@ -154,6 +156,21 @@ def test_each_grammar_has_a_judge_and_says_its_limits() -> None:
     for name in NAMES:
         about = (FOLDER / f"{name}.lark").read_text(encoding="utf-8").partition("start:")[0]
         assert f"%import toolc.{name} (" in about and "// Limits:" in about
+
+
+def test_lark_reads_each_grammar() -> None:
+    for name in NAMES:
+        text = (FOLDER / f"{name}.lark").read_text(encoding="utf-8")
+        assert lark.Lark(text, parser="earley", lexer="dynamic", import_paths=[str(FOLDER.parent)])
+
+
+def test_each_rule_of_the_page_can_be_imported(repository: Path) -> None:
+    page = (repository / "docs" / "grammars.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `toolc\.(\w+)` \| (.*?) \|", page, re.MULTILINE))
+    assert sorted(rows) == NAMES
+    for name, rules in rows.items():
+        for rule in re.findall(r"`(\w+)`", rules):
+            assert read_grammar(f"%import toolc.{name}.{rule}\nstart: {rule}").rules
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="datetime reads Z since Python 3.11")
