@@ -70,7 +70,7 @@ class _Neighbours:
         begins = frozenset[int]().union(*(self.first[one] for one in starts))
         ends = frozenset[int]().union(*(self.last[one] for one in starts))
         leaves = list(self.number)
-        first, last = ([_edge_of(one, ahead) for one in leaves] for ahead in (True, False))
+        first, last = ([edge_of(one, ahead) for one in leaves] for ahead in (True, False))
         return {
             leaf: Around(
                 charset.union(*(last[one] for one in sorted(self.before.get(n, ())))),
@@ -154,7 +154,7 @@ def may_be_empty(expr: Expr, known: set[str]) -> bool:
     return isinstance(expr, Text) or (isinstance(expr, Terminal) and edge_of_regex(expr.regex, True)[1])
 
 
-def _edge_of(leaf: Expr, ahead: bool) -> Ranges:
+def edge_of(leaf: Expr, ahead: bool) -> Ranges:
     """Characters with which a text of a leaf may begin, or end."""
     if isinstance(leaf, Literal):
         text = leaf.data.decode()
