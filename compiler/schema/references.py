@@ -2,18 +2,19 @@
 
 Leaves out   reading schemas (nodes.py).
 Invariants   the draft of a schema is that of the resource around it: one beside its identifier, or the document's;
-             nothing is fetched: a document that is not part of the input comes from the caller's loader, or the
-             reference is refused; a *scope* holds, for every dynamic anchor met on the way, the outermost schema that
-             has it, so a dynamic reference is resolved when it is read.
+             nothing is fetched: a document that is not part of the input comes from the caller's loader, or is one of
+             JSON Schema's own, or the reference is refused; a *scope* holds, for every dynamic anchor met on the way,
+             the outermost schema that has it, so a dynamic reference is resolved when it is read.
 Source       json-schema.org 2020-12 core, 8.2 and 9; RFC 3986.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
@@ -156,8 +157,6 @@ def named_draft(name: str) -> int | None:
 
 def folder_loader(folder: Path, base: str = "") -> Loader:
     """A loader that takes ``base`` + path from a folder, and nothing from anywhere else."""
-    import json
-
     top = folder.resolve()
 
     def load(uri: str) -> Any:
@@ -297,6 +296,8 @@ class Library:
                 return one, root
         value = None if self._loader is None or uri in self._missing else self._loader(uri)
         if value is None:
+            value = metaschemas().get(uri)
+        if value is None:
             self._missing.add(uri)
             raise UnsupportedError(
                 "the reference leads outside the document",
@@ -309,6 +310,16 @@ class Library:
         loaded = Document(value, uri, "", draft_of(value, uri + "#", draft), uri)
         self.add(loaded)
         return loaded, ""
+
+
+@cache
+def metaschemas() -> dict[str, Any]:
+    """The schemas of JSON Schema itself, of all drafts that are read, by their URIs: they need no file.
+
+    Those of old drafts are found under https, too, as many write it.
+    """
+    found: dict[str, Any] = json.loads(Path(__file__).with_name("metaschemas.json").read_text(encoding="utf-8"))
+    return {**{uri.replace("http://", "https://"): one for uri, one in found.items()}, **found}
 
 
 def index_of(document: Document) -> Index:

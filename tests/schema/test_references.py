@@ -138,3 +138,29 @@ def test_a_dialect_is_named_at_the_root_of_a_resource_only() -> None:
     assert ("#/properties/x", "prefixItems", "later") in writer.keywords
     assert ours.accepts('{"x": []}') and not ours.accepts('{"x": ["a"]}')  # items: false of draft 7
     assert Judge(schema).accepts('{"x": []}') and not Judge(schema).accepts('{"x": ["a"]}')
+
+
+METASCHEMAS = [
+    *(f"{scheme}://json-schema.org/draft-0{draft}/schema#" for scheme in ("http", "https") for draft in (4, 6, 7)),
+    "https://json-schema.org/draft/2019-09/schema",
+    "https://json-schema.org/draft/2020-12/schema",
+]
+
+
+@pytest.mark.parametrize("uri", METASCHEMAS)
+def test_metaschemas_are_built_in(uri: str) -> None:
+    """Also as they refer to themselves, and beside another draft."""
+    schema = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "additionalProperties": False,
+              "properties": {"s": {"$ref": uri}}}  # fmt: skip
+    ours = Compiled(schema_to_lark(schema, SchemaOptions(relax=("uniqueItems",)))[0])
+    assert ours.accepts('{"s": {"type": "string"}}')
+    assert ours.accepts('{"s": {"properties": {"a": {"items": {"minimum": 2}, "type": ["null", "array"]}}}}')
+    assert not ours.accepts('{"s": {"type": "strin"}}')
+    assert not ours.accepts('{"s": {"properties": {"a": {"items": {"minimum": "2"}}}}}')
+    parts = Compiled(schema_to_lark({"$ref": METASCHEMAS[2].replace("#", "#/definitions/simpleTypes")})[0])
+    assert parts.accepts('"null"') and not parts.accepts('"nil"')
+
+
+def test_other_documents_are_not() -> None:
+    with pytest.raises(UnsupportedError, match="leads outside the document"):
+        schema_to_lark({"$ref": "http://json-schema.org/draft-03/schema#"})
