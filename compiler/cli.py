@@ -205,6 +205,7 @@ def cli() -> None:
 )
 @click.option("--ray", metavar="ADDRESS", help="Compile on this Ray cluster, for --store.")
 @click.option("--report", type=click.Path(), help="Write what became of every spec to this JSON file, for --store.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.option(
     "--strict-report", is_flag=True, help="What is warned of is an error: never written, misspelt, of a later draft."
 )

@@ -125,13 +125,14 @@ def _run(
     eos: tuple[str, ...],
     logits_width: int | None,
     as_json: bool,
+    quiet: bool = False,
     **more: Any,
 ) -> None:
     inputs = [*([spec] if isinstance(spec, str) else spec.specs), tokenizer, more["response"]]
     if output is not None:
         output_file(output, inputs)
     options = _options(more)
-    with Progress(quiet=as_json) as progress:
+    with Progress(quiet=as_json or quiet) as progress:
         progress("spec")
         source, stem = read_source(spec, more["max_spec_bytes"], options, more["syntax"])
         path = Path(f"{stem}.toolc" if output is None else output)

@@ -11,11 +11,13 @@ import errno
 import functools
 import io
 import json
+import logging
 import os
 import re
 import signal
 import sys
 import threading
+import time
 import traceback
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 
 import click
 
+from ..progress import LOG
 from .restrictions import option_of
 from .signals import ended_by, signal_met
 
@@ -39,6 +42,8 @@ OK, NOT_ACCEPTED, USAGE, BAD_INPUT, BUDGET, BUNDLE, WARNED, SKIPPED = 0, 1, 2, 3
 BUG, INTERRUPTED, NO_READER = 70, 130, 141
 PATIENCE = 1.0
 """Seconds before progress is shown."""
+DETAILS = 5.0
+"""Seconds between two lines of what is compiled, where they go to a file."""
 TICK = 0.1
 """Seconds between two pictures of a spinner."""
 
@@ -303,11 +308,29 @@ def size(count: int) -> str:
     return f"{count / 1024:,.1f} KiB" if count < 1 << 20 else f"{count / (1 << 20):,.1f} MiB"
 
 
+class _Details(logging.Handler):
+    """Gives what the compiler tells of tools and parts to the progress of the process that shows it."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        super().__init__(logging.INFO)
+        self._show, self._process = show, os.getpid()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if os.getpid() == self._process:
+            self._show(record.getMessage())
+
+
 class Progress:
-    """Shows the stage on stderr once the work has taken a second; a terminal gets a spinner, a file a line a stage."""
+    """Shows the stage on stderr once the work has taken a second; a terminal gets a spinner, a file a line a stage.
+
+    The tool or part that is compiled stands beside it; in a file, every `DETAILS` seconds.
+    """
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
+        self._next = time.monotonic() + DETAILS
+        self._details = _Details(self._detail)
+        self._level = LOG.level
         self.stage = "starting"
         self._live: Live | None = None
         self._shown = ""
@@ -318,7 +341,17 @@ class Progress:
             thread = threading.Thread(target=self._follow, daemon=True)
             thread.fork_waits = True  # type: ignore[attr-defined]  # see link/workers.py
             thread.start()
+            LOG.addHandler(self._details)
+            LOG.setLevel(logging.INFO)
         return self
+
+    def _detail(self, words: str) -> None:
+        with _drawing:
+            if self._live is not None:
+                self.stage = words
+            elif self._shown and time.monotonic() >= self._next:
+                self._next = time.monotonic() + DETAILS
+                note(f"toolc: {words} …")
 
     def __call__(self, stage: str) -> None:
         with _drawing:
@@ -357,6 +390,9 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
+        if not self.quiet:
+            LOG.removeHandler(self._details)
+            LOG.setLevel(self._level)
         with _drawing:
             if self._live is not None:
                 self._live.stop()

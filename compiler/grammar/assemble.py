@@ -21,6 +21,7 @@ from ..budget import Budget
 from ..errors import BudgetError, RefusedTools, SpecError, ToolcError, UnsupportedError
 from ..ir.nodes import EMPTY, Expr, Mark, Ref, Text, Use, choice, string
 from ..ir.printer import rules_text, terminals_text
+from ..progress import tell
 from ..regex import Regex, concat
 from ..schema import LarkWriter, SchemaOptions
 from ..schema.cached_rules import Piece, piece_of, piece_written
@@ -194,6 +195,7 @@ def assemble(
         for number, tool in enumerate(spec.tools) if common is None else ():
             if tool.name in rule_of:
                 continue
+            tell("schema", number + 1, len(spec.tools), tool.name)
             with _refusing(refused, number, budget):
                 rule_of[tool.name] = _arguments(writer, spec, tool, channel, homes)
                 if channel is not None and channel.kind != "keywords":
@@ -313,6 +315,8 @@ def _pieces(
         if tool.name in done:
             continue
         origin = f"{_name_of(spec, tool)}#{tool.pointer}"
+        if tool.name not in known:
+            tell("schema", number + 1, len(spec.tools), tool.name)
         with _refusing(refused, number, budget), _places_in(spec, tool):
             if tool.name in known:
                 piece, origin = known[tool.name]

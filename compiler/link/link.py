@@ -32,6 +32,7 @@ from ..lift.completion import close_arrays
 from ..lift.lift import lift
 from ..lift.reachable_thresholds import thresholds_ahead
 from ..passes import Pass
+from ..progress import tell
 from ..pushdown.pushdown import Automaton, build_automaton
 from ..schema.report import at
 from ..vocab.encode import Encode
@@ -166,6 +167,7 @@ class _Linker:
             if unit.digest in self.parts:
                 continue
             begin = time.perf_counter()
+            tell("parts", n, len(missing), _place_of(unit))
             try:
                 if unit.digest in failed:
                     raise failed[unit.digest]
@@ -349,6 +351,12 @@ class _Made:
     resolve: Resolve
     joined: Joined
     ends: dict[int, tuple[int, ...]]
+
+
+def _place_of(unit: Work) -> str:
+    """Where in the spec a part begins; of several, the first."""
+    first = unit.members[0] if isinstance(unit, Group) else unit
+    return at(first.origin, next(iter(first.grammar.places.values()), ""))
 
 
 def _closed(t: Tables, weight: np.ndarray, q: int) -> tuple[int, int]:

@@ -15,6 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests.cases.broken_specs import ROWS, as_bytes
+from toolc.compiler import Options, compile_tools
+from toolc.compiler.commands import terminal
 from toolc.compiler.commands.terminal import Progress
 from toolc.compiler.specs.project import joined_spec
 from toolc.runtime import Bundle, Matcher
@@ -531,6 +533,26 @@ def test_progress_says_that_a_fork_waits_for_it() -> None:
     before = set(threading.enumerate())
     with Progress():
         assert [getattr(thread, "fork_waits", False) for thread in set(threading.enumerate()) - before] == [True]
+
+
+def test_a_long_compile_tells_of_its_tools(
+    toolc: Toolc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On the logger; and on stderr, where it takes long and nobody wants quiet."""
+    tools = [{"name": name, "parameters": {"type": "object", "properties": {name: {}}}} for name in ("one", "two")]
+    (tmp_path / "tools.json").write_text(json.dumps(tools))
+    with caplog.at_level("INFO", "toolc.compiler.progress"):
+        compile_tools(tools, "builtin", options=Options(jobs=1))
+        said = list(caplog.messages)
+        compile_tools(tools[:1], "builtin", options=Options(jobs=1))
+    assert said[:2] == ["schema: one (1 of 2)", "schema: two (2 of 2)"]
+    assert [one for one in caplog.messages[len(said) :] if one.startswith("schema")] == []
+    words = ("compile", "tools.json", "--tokenizer", "builtin", "-o", "a.toolc")
+    assert "(1 of 2)" not in toolc(*words).stderr
+    monkeypatch.setattr(terminal, "DETAILS", 0.0)
+    monkeypatch.setattr(Progress, "_follow", Progress._draw)
+    assert "toolc: schema: two (2 of 2) …" in toolc(*words).stderr
+    assert "toolc:" not in toolc(*words, "-q").stderr
 
 
 def test_names_that_are_no_utf8(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
