@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import BudgetError, UnsatisfiableError, UnsupportedError
 from .atoms import Conj, Literal, conj
@@ -32,7 +32,10 @@ MOST_PLACES = 64
 """Places of one schema that are told."""
 
 MOST_KEYWORDS = 24
-"""Keywords of one place among which those are sought."""
+"""Keywords of one place that are left out one by one to find those; of more, first many at once."""
+
+MOST_LEFT_OUT = 128
+"""Times that some of them are left out."""
 
 _UNIONS = frozenset(("anyOf", "oneOf"))
 _LISTS = frozenset(("enum", "const"))
@@ -67,10 +70,17 @@ class Unwritable(NamedTuple):
     why: str
 
 
-def explore(normaliser: Normaliser, root: Conj) -> None:
-    """Find every conj below ``root`` and settle which can be satisfied; UnsatisfiableError if ``root`` cannot."""
+def explore(normaliser: Normaliser, root: Conj, place: str, said: Any) -> None:
+    """Find every conj below ``root`` and settle which can be satisfied; UnsatisfiableError if ``root`` cannot.
+
+    Args:
+        root: the conj of a schema.
+        place: where that stands.
+        said: what stands there.
+    """
     if root is None:
-        raise UnsatisfiableError("the schema is false: it allows no value", place="#")
+        found = f"a $ref to {said['$ref']}, which is false" if isinstance(said, dict) and "$ref" in said else None
+        raise UnsatisfiableError("the schema is false: it allows no value", place=place, found=found)
     normaliser.explore(root)
     if not normaliser.alive(root):
         raise _Losses(normaliser).refusal(root)
@@ -238,7 +248,8 @@ class _Losses:
         """Why a conj has no value: the innermost place that explains it, and the keywords that contradict each other,
         with where they stand."""
         place, said = self._culprit(one)
-        words = [f"{keyword} at {home.at(keyword)}" for home, keyword in said]
+        words = self._false_parts(self._innermost(one)[1])
+        words = words or [f"{keyword} at {home.at(keyword)}" for home, keyword in said]
         hint = "loosen what contradicts itself here"
         if any(_lists_no_array(home) for home, _ in said):
             hint = "give the items the enum; --repair reads it so"
@@ -261,14 +272,33 @@ class _Losses:
         ]  # fmt: skip
         negative = [literal for literal in one if not literal.positive]
         self._explained += 1
-        if len(said) <= MOST_KEYWORDS and self._explained <= MOST_EXPLAINED:
-            for left_out in sorted(said, key=lambda some: not some[1].startswith("additional")):
-                if left_out[1] in _NAMING and any(node is left_out[0] and key in _REST for node, key in said):
+        many, asked = len(said) > MOST_KEYWORDS, 0
+        size = len(said) // 2 if many else 1
+        while size and self._explained <= MOST_EXPLAINED:
+            order = sorted(said, key=lambda some: not some[1].startswith("additional"))
+            for start in range(0, len(order), size):
+                left_out = order[start : start + size]
+                fewer = [some for some in said if some not in left_out]
+                if any(name in _NAMING and (node, rest) in fewer for node, name in left_out for rest in _REST):
                     continue  # what is said of all others would hold for these
-                fewer = [some for some in said if some is not left_out]
-                if self._is_empty(fewer, negative):
+                asked += 1
+                if asked <= MOST_LEFT_OUT and self._is_empty(fewer, negative):
                     said = fewer
+            size //= 2
         return place, said
+
+    def _false_parts(self, one: tuple[Literal, ...]) -> list[str]:
+        """Where the schemas of a conj demand what is false: that explains enough."""
+        never = self._normaliser.reader.false
+        found = []
+        for node in self._nodes(one):
+            for keyword in _SAME:
+                value = node.keywords.get(keyword)
+                if value is never:
+                    found.append(f"false, to which {keyword} at {node.at(keyword)} leads")
+                elif isinstance(value, tuple):
+                    found += [f"false at {node.at(keyword, at)}" for at, part in enumerate(value) if part is never]
+        return found
 
     def _innermost(self, one: tuple[Literal, ...]) -> tuple[str, tuple[Literal, ...]]:
         """The place and the conj furthest inside that explain why another one is empty."""

@@ -122,7 +122,7 @@ class LarkWriter(Rules):
         root = literal(node)
         if arguments and node.keywords.get("type") != OBJECT:
             root = both(literal(self._reader.objects(home.place(pointer))), root)
-        explore(self.normaliser, root)
+        explore(self.normaliser, root, home.place(pointer), schema)
         self.root = root
         return root, home.place(pointer)
 

@@ -114,3 +114,27 @@ def test_an_upper_bound_that_no_text_comes_to(
     matcher = Matcher(bundle)
     assert all(matcher.try_advance(single[bytes([byte])]) for byte in text.encode())
     assert matcher.try_advance(bundle.vocab.end_of_turn[0])
+
+
+WHY: list[tuple[Any, str, str | None]] = [
+    # a schema without a value, the place, what is found there
+    ({"allOf": [{}, False]}, "#", "false at #/allOf/1"),
+    ({"allOf": [{"$ref": "#/$defs/a"}, {"type": "string"}], "$defs": {"a": False}}, "#", "false at #/allOf/0"),
+    ({"$ref": "#/$defs/a", "$defs": {"a": False}}, "#", "a $ref to #/$defs/a, which is false"),
+    ({"type": "object", "required": ["a"], "properties": {"a": {"allOf": [False]}}}, "#/properties/a",
+     "false at #/properties/a/allOf/0"),
+    ({"type": "string", "allOf": [*({"minLength": n} for n in range(40)), {"maxLength": 3}]}, "#",
+     "type at #/type, minLength at #/allOf/39/minLength and maxLength at #/allOf/40/maxLength"),
+    ({"type": "object", "required": ["z"], "allOf": [
+        *({"properties": {f"p{n}": {"type": "string"}}, "minProperties": 1} for n in range(30)),
+        {"properties": {"z": False}}]}, "#",
+     "type at #/type, required at #/required and properties at #/allOf/30/properties"),
+    (False, "#", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "place", "found"), WHY)
+def test_what_has_no_value_says_why(schema: Any, place: str, found: str | None) -> None:
+    with pytest.raises(UnsatisfiableError) as caught:
+        schema_to_lark(schema)
+    assert (caught.value.place, caught.value.found) == (place, found)
