@@ -248,7 +248,7 @@ class _Losses:
         """Why a conj has no value: the innermost place that explains it, and the keywords that contradict each other,
         with where they stand."""
         place, said = self._culprit(one)
-        words = self._false_parts(self._innermost(one)[1])
+        words = self._false_parts(self._innermost(one)[1]) if one else []
         words = words or [f"{keyword} at {home.at(keyword)}" for home, keyword in said]
         hint = "loosen what contradicts itself here"
         if any(_lists_no_array(home) for home, _ in said):
