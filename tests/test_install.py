@@ -148,3 +148,28 @@ def test_the_compiler_without_a_place_to_keep_kernels(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("cannot keep compiled kernels") == 1
+
+
+def test_a_device_masks_without_the_packages_of_the_compiler(tmp_path: Path) -> None:
+    """What docs/versions.md says of an image that only decodes: numpy, msgpack, numba and torch are enough."""
+    pytest.importorskip("torch")
+    from toolc.compiler import compile_grammar
+
+    compile_grammar('start: "yes" | "no"\n', "builtin").bundle.write(tmp_path / "a.toolc", standalone=True)
+    code = (
+        "for name in ('lark', 'tokenizers', 'click', 'rich', 'huggingface_hub', 'isal', 'yaml'):\n"
+        "    sys.modules[name] = None\n"
+        "import torch\n"
+        "from toolc.runtime import Bundle, Decoder, read_calls\n"
+        "bundle = Bundle.open('a.toolc')\n"
+        "decoder = Decoder(bundle, batch_size=1)\n"
+        "text = b''\n"
+        "while not decoder.finished.all():\n"
+        "    logits = torch.zeros(1, bundle.vocab.size)\n"
+        "    decoder.mask_(logits)\n"
+        "    token = logits.argmax(-1)\n"
+        "    decoder.advance_(token)\n"
+        "    text += bundle.vocab.token(int(token[0]))\n"
+        "print(text.decode())"
+    )
+    assert run(code, cwd=tmp_path) in ("yes", "no")
