@@ -521,14 +521,14 @@ def _protocol_of(style: str) -> Protocol | None:
 
 
 def _lines_before(rule: re.Match[str]) -> str:
-    """A parameter that may begin with a new line, where its protocol writes one before or behind each.
-
-    The strings of a tag hold those at the beginning and at the end of the arguments.
+    """A parameter that may begin with a new line, where its protocol writes new lines; and those inside are all there
+    or none is. The strings of a tag hold those at the beginning and at the end of the arguments.
     """
     begin, end = r'"\n', r'\n"'
     body = rule[2].strip()
-    if not body.startswith(begin) and not body.endswith(end):
+    if r"\n" not in body:
         return rule[0]
     body = '"' + body.removeprefix(begin) if body.startswith(begin) else body
     body = body.removesuffix(end) + '"' if body.endswith(end) else body
-    return rf'{rule[1]}: "\n"? {body.removeprefix(chr(34) * 2)}'
+    forms = dict.fromkeys(re.sub(r'(?<!\S)""(?!\S) ?', "", one) for one in (body, body.replace(r"\n", "")))
+    return rf'{rule[1]}: "\n"? ({" | ".join(forms)})'

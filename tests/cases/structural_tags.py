@@ -208,6 +208,18 @@ STRUCTURAL_TAGS: list[tuple[str, dict[str, Any], list[str], list[str]]] = [
         ["<function=f>\n<parameter=n>\n3\n</parameter>\n</function>"],
     ),
     (
+        "qwen_xml without new lines",
+        {"type": "qwen_xml_parameter", "json_schema": CITY},
+        ["<parameter=city>B</parameter><parameter=n>3</parameter>", "<parameter=city>\nB\n</parameter>"],
+        ["<parameter=n>3</parameter>"],
+    ),
+    (
+        "glm_xml without new lines",
+        {"type": "json_schema", "style": "glm_xml", "json_schema": CITY},
+        ["<arg_key>city</arg_key><arg_value>B</arg_value><arg_key>n</arg_key><arg_value>3</arg_value>"],
+        [],
+    ),
+    (
         "minimax_xml",
         {"type": "json_schema", "style": "minimax_xml", "json_schema": CITY},
         ['<parameter name="city">B</parameter>\n<parameter name="n">3</parameter>\n'],
