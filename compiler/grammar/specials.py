@@ -7,6 +7,7 @@ each use into a Special or a Text; ``resolve_specials`` settles them once the to
     _token{"<x>"}       the token; an error where the tokenizer has none
     _end{"<x>"}         the same as _tag, but nothing where <x> ends a turn by itself in this tokenizer
     _words{"a<x>b"}     text in which the tokenizer's tokens are tokens
+    _inner_words{…}     the same, and no text at all where one of these tokens ends the turn
     _last_words{…}      the same at the end of a turn, where a token that ends the turn by itself is left out;
     _last_token{…}      such a token
     _text{STOP}         any text in which none of STOP occurs
@@ -56,6 +57,7 @@ MEANING = {
     "token": "_token",
     "token_that_ends_the_turn": "_end",
     "text_with_tokens": "_words",
+    "inner_text_with_tokens": "_inner_words",
     "last_text_with_tokens": "_last_words",
     "last_token": "_last_token",
     "text_without": "_text",
@@ -81,6 +83,7 @@ _OTHERWISE: dict[str, Otherwise] = {
     "_last_token": "refuse or end",
     "_end": "end",
     "_words": "words",
+    "_inner_words": "inner words",
     "_last_words": "last words",
 }
 _ANYTHING = rx.repeat(rx.ANY, 0, None)
@@ -199,7 +202,7 @@ class _Resolver:
         )
 
     def _delimiter(self, expr: Special, rule: str) -> Expr:
-        if expr.otherwise in ("words", "last words"):
+        if expr.otherwise in ("words", "inner words", "last words"):
             return self._words(expr, rule)
         if expr.otherwise == "declared":
             expr = Special(self._declared(expr.name, rule))
@@ -231,6 +234,8 @@ class _Resolver:
         for number, piece in enumerate(pieces):
             if piece not in self.special:
                 parts.append(Terminal(rx.literal(piece), piece))  # brackets inside are no brackets of the grammar
+            elif expr.otherwise == "inner words" and self.special[piece] in self.ends:
+                return Terminal(rx.NOTHING, expr.name)
             elif expr.otherwise == "last words" and number == len(pieces) - 1:
                 parts.append(self._delimiter(Special(piece, "end"), rule))
             else:

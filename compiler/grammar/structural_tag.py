@@ -80,6 +80,10 @@ _MOST_CHARS = 4096  # of free text that has to end before a string
 _MOST_TIMES = 1 << 29
 
 
+Last = bool | None
+"""Whether a text ends with something; None: not here, though it would end where a token in it ends the turn."""
+
+
 def is_structural_tag(value: Any) -> TypeGuard[dict[str, Any]]:
     """Whether a value is a structural tag, and no schema."""
     return isinstance(value, dict) and value.get("type") == STRUCTURAL_TAG
@@ -118,6 +122,7 @@ class StructuralTag:
         self._others: dict[tuple[str, SchemaOptions], tuple[LarkWriter, Protocol | None]] = {}
         self._roots: list[tuple[tuple[str, SchemaOptions], str, str, str]] = []
         self._stops: dict[tuple[str, ...], Ref] = {}
+        self._contents: dict[str, Expr] = {}  # of tags, which stand once in the document
         self.root = self._whole(document, pointer)
         self._embed()
 
@@ -153,16 +158,16 @@ class StructuralTag:
             new = {"type": "tag", "begin": self._need(tag, "begin", at), "content": content}
             tags.append(({**new, "end": self._need(tag, "end", at)}, at, f"{at}/schema"))
         triggers = self._strings(document, "triggers", pointer)
-        return self._triggered(tags, triggers, (), (), False, False, pointer)
+        return self._triggered(tags, triggers, (), True, False, False, pointer)
 
-    def format(self, value: Any, at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def format(self, value: Any, at: str, ends: tuple[str, ...], last: Last) -> Expr:
         """A format.
 
         Args:
             value: of the document.
             at: its pointer.
             ends: what ends the tag around it.
-            last: whether the text ends with it.
+            last: whether the text ends with it, see `Last`.
         """
         self.budget.check("", place=self._at(at))
         want(value, dict, self._at(at), f"a format: an object of type {', '.join(_KEYS)}")
@@ -184,10 +189,10 @@ class StructuralTag:
 
     # -- formats of one text
 
-    def _const_string(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _const_string(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         return self._words(self._text(value, "value", at), last)
 
-    def _json_schema(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _json_schema(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         style = "json" if value.get("style") is None else self._text(value, "style", at)
         if style != "json" and style not in _STYLES:
             known = ("json", *_STYLES)
@@ -209,7 +214,7 @@ class StructuralTag:
         found = self._schema(self._need(value, "json_schema", at), f"{at}/json_schema", style, options)
         return found if style == "json" else self._lines_behind(found, ends)
 
-    def _qwen_xml_parameter(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _qwen_xml_parameter(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         found = self._schema(self._need(value, "json_schema", at), f"{at}/json_schema", "qwen_xml", self.options)
         return self._lines_behind(found, ends)
 
@@ -217,11 +222,11 @@ class StructuralTag:
         """Arguments in tags of their own, and a new line where what ends the tag around has none."""
         return arguments if any(one.startswith("\n") for one in ends) else sequence(arguments, optional(string("\n")))
 
-    def _regex(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _regex(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         pattern = self._text(value, "pattern", at)
         return self.embedded.terminal(regex_of(pattern, self._at(f"{at}/pattern"), "ecma"))
 
-    def _grammar(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _grammar(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         text, place = self._text(value, "grammar", at), self._at(f"{at}/grammar")
         self.free = True
         if re.search(r"(?m)^[ \t]*[A-Za-z_][\w.-]*[ \t\r\n]*::=", text):
@@ -229,7 +234,7 @@ class StructuralTag:
                 text = self._as_lark(text, "ebnf", "grammar")
         return self.embedded.grammar(lark_grammar(text, place, self.budget), place)
 
-    def _any_text(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _any_text(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         stops = [*self._strings(value, "excludes", at, needed=False), *ends]
         if value.get("max_tokens") is not None:
             raise SpecError(
@@ -249,7 +254,7 @@ class StructuralTag:
         kept_out = rx.union(*[rx.concat(rx.repeat(rx.ANY, 0, None), rx.literal(one)) for one in stops])
         return self.embedded.terminal(rx.concat(rx.Look(kept_out, negative=True), rx.repeat(rx.ANY, 0, most)))
 
-    def _token(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _token(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         token = value.get("token")
         if isinstance(token, int) and not isinstance(token, bool):
             raise SpecError(
@@ -260,41 +265,44 @@ class StructuralTag:
 
     # -- formats of several
 
-    def _sequence(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _sequence(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         *before, (final, there) = self._list(value, "elements", at)
         parts = [self.format(one, here, ends, False) for one, here in before]
         return sequence(*parts, self.format(final, there, ends, last))
 
-    def _or(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _or(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         return choice(*[self.format(one, here, ends, last) for one, here in self._list(value, "elements", at)])
 
-    def _optional(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _optional(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         return optional(self.format(self._need(value, "content", at), f"{at}/content", ends, last))
 
-    def _plus(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _plus(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         return repeated(self.format(self._need(value, "content", at), f"{at}/content", ends, False), 1, None)
 
-    def _star(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _star(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         return repeated(self.format(self._need(value, "content", at), f"{at}/content", ends, False), 0, None)
 
-    def _repeat(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _repeat(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         low = self._number(value, "min", at, _MOST_TIMES - 1)
         high = None if value.get("max") == -1 else self._number(value, "max", at, _MOST_TIMES - 1)
         if high is not None and high < low:
             raise SpecError("max is less than min", place=self._at(f"{at}/max"), found=str(high), expected=f"≥ {low}")
         return repeated(self.format(self._need(value, "content", at), f"{at}/content", ends, False), low, high)
 
-    def _tag(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool, schema_at: str = "") -> Expr:
+    def _tag(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last, schema_at: str = "") -> Expr:
         begin, inner = self._begin(value, at), self._ends(value, at)
         return sequence(begin, self._inside(value, at, inner, last, schema_at))
 
-    def _inside(self, tag: dict[str, Any], at: str, ends: list[str] | None, last: bool, schema_at: str) -> Expr:
+    def _inside(self, tag: dict[str, Any], at: str, ends: list[str] | None, last: Last, schema_at: str) -> Expr:
         """What stands behind the beginning of a tag; ``ends`` None where a token ends it."""
         content, here = self._need(tag, "content", at), f"{at}/content"
-        if schema_at:  # of the older form
-            body = self._schema(content["json_schema"], schema_at, "json", self.options)
-        else:
-            body = self.format(content, here, tuple(one for one in ends or () if one), False)
+        body = self._contents.get(at)
+        if body is None:
+            if schema_at:  # of the older form
+                body = self._schema(content["json_schema"], schema_at, "json", self.options)
+            else:
+                body = self.format(content, here, tuple(one for one in ends or () if one), False)
+            self._contents[at] = body
         if ends is None:
             return sequence(body, self._mark(tag["end"], f"{at}/end", last))
         return sequence(body, choice(*[self._words(one, last) for one in ends]))
@@ -312,7 +320,7 @@ class StructuralTag:
             return None
         return self._strings(tag, "end", at) if isinstance(end, list) else [self._text(tag, "end", at)]
 
-    def _mark(self, value: dict[str, Any], at: str, last: bool) -> Expr:
+    def _mark(self, value: dict[str, Any], at: str, last: Last) -> Expr:
         """A token that begins or ends a tag."""
         if value.get("type") != "token":
             raise SpecError(
@@ -321,74 +329,109 @@ class StructuralTag:
             )  # fmt: skip
         return self.format(value, at, (), last)
 
-    def _tags_with_separator(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _tags_with_separator(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         once, needed = self._flag(value, "stop_after_first", at), self._flag(value, "at_least_one", at)
-        tag = choice(*[self._tag(one, here, (), last and once) for one, here in self._tags(value, at)])
-        more = EMPTY if once else repeated(sequence(self._words(self._text(value, "separator", at)), tag), 0, None)
-        every = sequence(tag, more)
+        tags = self._tags(value, at)
+
+        def one(last: Last) -> Expr:
+            return choice(*[self._tag(tag, here, (), last) for tag, here in tags])
+
+        if once:
+            every = one(last)
+        else:
+            before = sequence(one(_before(last)), self._words(self._text(value, "separator", at)))
+            every = sequence(repeated(before, 0, None), one(last))
         return every if needed else optional(every)
 
-    def _triggered_tags(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+    def _triggered_tags(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         tags = [(tag, here, "") for tag, here in self._tags(value, at)]
         triggers = self._strings(value, "triggers", at)
         once, needed = self._flag(value, "stop_after_first", at), self._flag(value, "at_least_one", at)
         excludes = (*self._strings(value, "excludes", at, needed=False), *ends)
-        return self._triggered(tags, triggers, excludes, (last,), once, needed, at)
+        return self._triggered(tags, triggers, excludes, last, once, needed, at)
 
     def _triggered(
         self, tags: list[tuple[dict[str, Any], str, str]], triggers: list[str], excludes: tuple[str, ...],
-        last: tuple[bool, ...], once: bool, needed: bool, at: str,
+        last: Last, once: bool, needed: bool, at: str,
     ) -> Expr:  # fmt: skip
-        ends_text = once and any(last)
-        of: dict[str, list[Expr]] = {one: [] for one in triggers}
+        of: dict[str, list[tuple[dict[str, Any], str, str]]] = {one: [] for one in triggers}
         for tag, here, schema_at in tags:
             begin = self._text(tag, "begin", here)
             known = [one for one in triggers if begin.startswith(one)]
             if len(known) != 1:
                 raise SpecError(
                     "no trigger begins this tag" if not known else "two triggers begin this tag",
-                    place=self._at(f"{here}/begin"), found=shown(begin),
+                    place=self._at(f"{here}/begin"),
+                    found=shown(begin),
                     expected="one of the triggers, then anything: " + ", ".join(map(shown, triggers[:8])),
-                )  # fmt: skip
-            of[known[0]].append(self._tag(tag, here, (), ends_text, schema_at))
-        if needed and once:
-            return choice(*[tag for some in of.values() for tag in some])
-        text = self._dispatched({one: choice(*some) for one, some in of.items()}, excludes, once, f"{at}/triggers")
-        return sequence(choice(*[tag for some in of.values() for tag in some]), text) if needed else text
+                )
+            of[known[0]].append((tag, here, schema_at))
 
-    def _dispatch(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: bool) -> Expr:
+        def groups(last: Last) -> dict[str, Expr]:
+            return {
+                one: choice(*[self._tag(tag, here, (), last, schema_at) for tag, here, schema_at in some])
+                for one, some in of.items()
+            }
+
+        if needed and once:
+            return choice(*groups(last).values())
+        text = self._dispatched(groups, excludes, once, last, f"{at}/triggers")
+        if not needed:
+            return text
+        first = sequence(choice(*groups(_before(last)).values()), text)
+        return choice(first, *groups(last).values()) if last else first
+
+    def _dispatch(self, value: dict[str, Any], at: str, ends: tuple[str, ...], last: Last) -> Expr:
         once = not self._flag(value, "loop", at, True)
-        of: dict[str, Expr] = {}
+        of: dict[str, list[Expr]] = {}
         for rule, here in self._list(value, "rules", at):
             want(rule, list, self._at(here), "a pattern and a format in brackets")
             if len(rule) != 2:
                 raise SpecError(place=self._at(here), found=f"{len(rule)} items", expected="a pattern and a format")
             want(rule[0], str, self._at(f"{here}/0"), "text")
-            follows = self.format(rule[1], f"{here}/1", ends, last and once)
-            of[rule[0]] = choice(*([of[rule[0]]] if rule[0] in of else []), sequence(self._words(rule[0]), follows))
-        return self._dispatched(of, tuple(self._strings(value, "excludes", at, needed=False)), once, f"{at}/rules")
+            follows = self.format(rule[1], f"{here}/1", ends, last if once else False)
+            of.setdefault(rule[0], []).append(sequence(self._words(rule[0]), follows))
+        excludes = tuple(self._strings(value, "excludes", at, needed=False))
+        found = {pattern: choice(*some) for pattern, some in of.items()}
+        return self._dispatched(lambda _: found, excludes, once, False, f"{at}/rules")
 
-    def _dispatched(self, of: dict[str, Expr], excludes: tuple[str, ...], once: bool, at: str) -> Expr:
-        """Free text in which something follows where a trigger begins it."""
-        triggers = list(of)
+    def _dispatched(
+        self, groups: Callable[[Last], dict[str, Expr]], excludes: tuple[str, ...], once: bool, last: Last, at: str
+    ) -> Expr:
+        """Free text in which something follows where a trigger begins it.
+
+        Args:
+            groups: what follows a trigger, with it; it may be the last part of the text or not.
+        """
+        triggers = list(groups(last))
         for one in triggers:
             inside = next((other for other in (*triggers, *excludes) if other != one and other in one), None)
             if inside is not None or not one:
                 raise SpecError(
-                    "this trigger is never reached" if one else "an empty trigger", place=self._at(at),
-                    found=shown(one), expected=f"a trigger without {shown(inside)} in it" if one else "text",
-                )  # fmt: skip
+                    "this trigger is never reached" if one else "an empty trigger",
+                    place=self._at(at),
+                    found=shown(one),
+                    expected=f"a trigger without {shown(inside)} in it" if one else "text",
+                )
         free = self._free([*triggers, *excludes])
-        found = choice(*[sequence(self._until(one, triggers, excludes), of[one]) for one in triggers])
-        return choice(free, found) if once else sequence(repeated(found, 0, None), free)
+
+        def found(last: Last) -> Expr:
+            of = groups(last)
+            return choice(*[sequence(self._until(one, triggers, excludes), of[one]) for one in triggers])
+
+        if once:
+            return choice(free, found(last))
+        ending = choice(free, found(last)) if last else free
+        return sequence(repeated(found(_before(last)), 0, None), ending)
 
     # -- texts
 
-    def _words(self, text: str, last: bool = False) -> Expr:
+    def _words(self, text: str, last: Last = False) -> Expr:
         """A text, its special tokens as such."""
         if not text:
             return EMPTY
-        return self.embedded.use("_last_words" if last else "_words", Literal(text.encode()))
+        template = "_last_words" if last else "_words" if last is False else "_inner_words"
+        return self.embedded.use(template, Literal(text.encode()))
 
     def _free(self, stops: Iterable[str]) -> Expr:
         """Free text without some strings."""
@@ -510,6 +553,11 @@ class StructuralTag:
             want(one, str, self._at(here), "text")
             self._text({str(number): one or " "}, str(number), f"{at}/{key}")
         return [one for one, _ in found]
+
+
+def _before(last: Last) -> Last:
+    """Of what stands before something that is last, or may be."""
+    return False if last is False else None
 
 
 def _protocol_of(style: str) -> Protocol | None:

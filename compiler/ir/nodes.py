@@ -36,7 +36,7 @@ class Terminal:
     name: str = field(default="", compare=False)
 
 
-Otherwise = Literal_["refuse", "text", "end", "refuse or end", "words", "last words", "declared"]
+Otherwise = Literal_["refuse", "text", "end", "refuse or end", "words", "inner words", "last words", "declared"]
 """What a special token is where the tokenizer has none, or where it ends a turn (../grammar/specials.py)."""
 
 

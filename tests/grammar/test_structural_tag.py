@@ -138,6 +138,14 @@ def test_a_token_that_ends_the_turn_is_left_out_at_its_end() -> None:
     assert accepts(compiled(form), "<t>x</t>")
     last = {**form, "end": {"type": "token", "token": "<|end|>"}}
     assert accepts(compiled(last), "<t>x")
+    tags = [form, {"type": "tag", "begin": "<u>", "content": {"type": "any_text"}, "end": "</u>"}]
+    listed = compiled({"type": "tags_with_separator", "tags": tags, "separator": ","})
+    for text, whole in (("<t>x</t>", True), ("<u>x</u>,<t>y</t>", True), ("<t>x</t>,<u>y</u>", False)):
+        assert accepts(listed, text) is whole
+    for needed in (False, True):
+        free = compiled({"type": "triggered_tags", "tags": tags, "triggers": ["<"], "at_least_one": needed})
+        for text, whole in (("<t>x</t>", True), ("<u>x</u>a<t>y</t>", True), ("<t>x</t>a", False)):
+            assert accepts(free, text) is whole
     with pytest.raises(VocabError, match="ends a turn"):
         compiled({"type": "sequence", "elements": [form, {"type": "const_string", "value": "x"}]})
 
