@@ -1,6 +1,7 @@
 """Arguments of operations are the values that a client takes, whatever it writes them as in its request.
 
-The values of STYLES are what openapi-core 0.23.1 reads from these requests. Request examples of vendors' documents are
+The values of STYLES are what openapi-core 0.23.1 reads from these requests, but for bodies and the styles `label` and
+`matrix`: these rows are from the OpenAPI specification. Request examples of vendors' documents are
 accepted as calls where openapi-schema-validator accepts them.
 """
 
