@@ -27,10 +27,6 @@ class Pass(Enum):
         "pushdown/group_factoring.py",
         "Alternative objects become one object over the minimal automaton of their members.",
     )
-    LOOPS = (
-        "pushdown/ordered.py",
-        "Members of an object are read by one loop over a trie of keys; its counter holds the number of the last key.",
-    )
     LEFT_FACTORING = (
         "pushdown/left_factoring.py",
         "A choice reads the first symbol that all its alternatives share, as the quote of every key.",
@@ -134,25 +130,13 @@ class Pass(Enum):
         return self not in _off.get()
 
 
-_OFF_BY_DEFAULT = frozenset({Pass.LOOPS})
-
-_off: ContextVar[frozenset[Pass]] = ContextVar("passes that are off", default=_OFF_BY_DEFAULT)
+_off: ContextVar[frozenset[Pass]] = ContextVar("passes that are off", default=frozenset())
 
 
 @contextmanager
 def without(*passes: Pass) -> Iterator[None]:
     """Inside, compiles of this thread leave out these passes, too."""
     token = _off.set(_off.get() | set(passes))
-    try:
-        yield
-    finally:
-        _off.reset(token)
-
-
-@contextmanager
-def also(*passes: Pass) -> Iterator[None]:
-    """Inside, compiles of this thread make these passes, too."""
-    token = _off.set(_off.get() - set(passes))
     try:
         yield
     finally:

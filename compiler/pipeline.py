@@ -593,9 +593,7 @@ def _compile(
             with budget.blaming(automaton.largest_rule):
                 made = lift(automaton, vocab, ends, budget)
                 clock.begin("close")
-                found, _ = close_arrays(
-                    made.tables, vocab, made.rows, made.profiles, encode, budget, values=made.values
-                )
+                found, _ = close_arrays(made.tables, vocab, made.rows, made.profiles, encode, budget)
             tables, counts = made.tables.but(**found), made.counts
             modes, separable, states = automaton.modes, automaton.marks.separable, automaton.entries
             told_apart, left_out = automaton.marks.ends, automaton.restrictions

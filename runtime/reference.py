@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import DecodeError
-from .format.ops import ACTION_BITS, ACTION_MASK, DEAD, END_OF_TURN, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH, SET
+from .format.ops import ACTION_BITS, ACTION_MASK, DEAD, END_OF_TURN, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 from .format.tables import MAX_COUNT
 
 if TYPE_CHECKING:
@@ -158,8 +158,7 @@ class Configuration:
         """Do what an op says, which `op` gave for this configuration; a push needs room on the stack."""
         kind, number, counter = op & KIND_MASK, op >> KIND_BITS, self.counter
         if kind < PUSH:
-            self.state = number
-            self.counter = int(self.machine.view["state_set"][number]) if kind == SET else act(kind, counter)
+            self.state, self.counter = number, act(kind, counter)
         elif kind == PUSH:
             symbol, state, state_of_least_height, action = (self.machine.view["push"][number, k] for k in range(4))
             self.stack.append((symbol, act(action, counter)))

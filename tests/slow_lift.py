@@ -6,14 +6,14 @@ Leaves out   speed. What the tables mean: toolc.runtime.reference.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from toolc.compiler.lift.completion import close_arrays
 from toolc.runtime.format.bundle import Bundle
-from toolc.runtime.format.ops import KIND_BITS, POP, PUSH, SET
+from toolc.runtime.format.ops import KIND_BITS, POP, PUSH
 from toolc.runtime.format.tables import without_close
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.reference import act
@@ -106,7 +106,6 @@ class Machine:
         move: the transition.
         returns: (stack symbol, R) -> (state, action).
         special: token -> symbol.
-        sets: state -> what its counter is set to by a move of action SET.
     """
 
     states: int
@@ -120,7 +119,6 @@ class Machine:
     soft_depth: int = 100
     capacity: int = 100
     modes: int = 1
-    sets: dict[int, int] = field(default_factory=dict)
 
 
 def counters(breaks: list[tuple[int, int]]) -> list[int | None]:
@@ -166,7 +164,7 @@ def walk(m: Machine, at: Walked, symbol: int, mode: int) -> Walked | int | None:
     if op is None:
         return None
     if op[0] == "go":
-        return op[1], m.sets[op[1]] if op[2] == SET else act(op[2], c), stack
+        return op[1], act(op[2], c), stack
     if op[0] == "push":
         _, g, free, shallow, action = op
         state = shallow if mode else free
@@ -372,7 +370,6 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
             "state_cell": ints(state_cell),
             "state_break": ints(range(1, 1 + m.states)),
             "breaks": padded(spans),
-            "state_set": ints([m.sets.get(q, 0) for q in range(m.states)]),
             "cell_row": ints(cell_row, len(cells), m.modes),
             "cell_exit": ints(cell_exit, len(cells), m.modes),
             "cell_delta": ints(cell_delta),

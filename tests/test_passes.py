@@ -15,7 +15,7 @@ import toolc.compiler
 from toolc.compiler import Options, compile_schema, compile_tools
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.link import cache as parts
-from toolc.compiler.passes import Pass, also, switches, without
+from toolc.compiler.passes import Pass, switches, without
 from toolc.compiler.terminals import terminal
 from toolc.runtime import Bundle, Matcher, Vocab
 
@@ -163,8 +163,6 @@ def test_every_pass_names_its_file() -> None:
 def test_switches_nest() -> None:
     with without(Pass.SLICES):
         with without(Pass.REGIONS, Pass.SLICES):
-            assert switches() == "LOOPS REGIONS SLICES" and not Pass.REGIONS.on
-        with also(Pass.LOOPS, Pass.SLICES):
-            assert switches() == "" and all(one.on for one in Pass)
+            assert switches() == "REGIONS SLICES" and not Pass.REGIONS.on
         assert Pass.REGIONS.on and not Pass.SLICES.on
-    assert switches() == "LOOPS" and all(one.on for one in Pass if one is not Pass.LOOPS)  # it is off by default
+    assert switches() == "" and all(one.on for one in Pass)

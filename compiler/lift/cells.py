@@ -15,10 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.tables import MAX_BREAKS
-from toolc.runtime.jit.memory import grown, kernel
+from toolc.runtime.jit.memory import kernel
 
-from ..pushdown.unique_rows import distinct_rows
 from ..terminals.offsets import offsets
 from .breakpoints import widened
 from .reachable_thresholds import Ahead
@@ -98,7 +96,6 @@ def make_cells(
     run: Callable[[np.ndarray], list[Walks]],
     most_units: np.ndarray,
     store: RowStore,
-    least: np.ndarray | None = None,
 ) -> Cells:
     """The cells of subjects.
 
@@ -107,15 +104,13 @@ def make_cells(
         thresholds: of every subject.
         run: the walks of jobs, by mode.
         most_units: of the tokens of every slice.
-        least: int32 [n], the least counter of every subject, 0 where nothing is given.
     """
-    n = len(subjects)
-    least = np.zeros(n, np.int32) if least is None else least
     if not thresholds.value.size:
-        return _uncounted(subjects, run, most_units, store, least)
+        return _uncounted(subjects, run, most_units, store)
+    n = len(subjects)
     count = np.diff(thresholds.offset)
     start_owner = np.repeat(np.arange(n), count + 1)
-    low = least[start_owner].astype(np.int64)
+    low = np.zeros(start_owner.size, np.int64)
     begins = np.cumsum(count + 1) - (count + 1)
     ranged = np.ones(start_owner.size, bool)  # a threshold ends it
     ranged[begins + count] = False
@@ -172,117 +167,17 @@ def make_cells(
 
 
 def _uncounted(
-    subjects: np.ndarray, run: Callable[[np.ndarray], list[Walks]], most_units: np.ndarray, store: RowStore,
-    least: np.ndarray,
-) -> Cells:  # fmt: skip
+    subjects: np.ndarray, run: Callable[[np.ndarray], list[Walks]], most_units: np.ndarray, store: RowStore
+) -> Cells:
     """The same where no counter meets a threshold: one cell each."""
     n = len(subjects)
-    each = np.arange(n, dtype=np.int32)
+    each, zeros = np.arange(n, dtype=np.int32), np.zeros(n, np.int64)
     jobs = np.zeros((n, subjects.shape[1] + 1), np.int32)
-    jobs[:, :-1], jobs[:, -1] = subjects, least
+    jobs[:, :-1] = subjects
     found = run(jobs)
-    rows, exits = _rows(found, np.arange(n), least.astype(np.int64), most_units, store)
+    rows, exits = _rows(found, np.arange(n), zeros, most_units, store)
     narrow = found[0].narrow if len(found) == 1 else found[0].narrow | found[1].narrow
-    return Cells(each, np.zeros((n, 0, 2), np.int32), each, least, rows, exits, each[narrow])
-
-
-MOST_RUNS = 1  # breakpoints of a state that a merge leaves if it can: where it would leave more, equal cells stay apart
-_WIDEST = 127  # counters that are so joined to one breakpoint, unless there are more than MAX_BREAKS of these
-
-
-def merged(cells: Cells, row: np.ndarray) -> Cells:
-    """The cells with neighbours that are equal made one.
-
-    Args:
-        row: int32 [cells], what else must be equal: the row of ops.
-    """
-    if not cells.breaks.shape[1]:
-        return cells
-    keys = np.concatenate([cells.rows, cells.exits, row.reshape(-1, 1)], axis=1)
-    number, _ = distinct_rows(np.ascontiguousarray(keys, np.int32))
-    source, counter = merge(cells.first, cells.owner, cells.counter, number.astype(np.int32), MOST_RUNS)
-    owner = cells.owner[source]
-    first = np.searchsorted(owner, np.arange(cells.first.size)).astype(np.int32)
-    return Cells(
-        first, breaks_of(first, counter), owner, counter, cells.rows[source], cells.exits[source], cells.narrow
-    )
-
-
-def breaks_of(first: np.ndarray, counter: np.ndarray) -> np.ndarray:
-    """The breakpoints int32 [owners, ·, 2] of cells from these counters on, int32 [cells]; the first of each owner is
-    from any counter below on. Counters one after the other are one breakpoint, at the last of them."""
-    later = np.ones(counter.size, bool)
-    later[first] = False
-    owner = np.searchsorted(first, np.arange(counter.size), side="right") - 1
-    at = np.flatnonzero(later)
-    begins = np.ones(at.size, bool)
-    begins[1:] = (np.diff(at) != 1) | (np.diff(counter[at]) != 1)
-    begin = np.flatnonzero(begins)
-    end = np.append(begin, at.size)[1:]
-    which = owner[at[begin]]
-    runs = np.bincount(which, minlength=first.size)
-    place = np.arange(begin.size) - (np.cumsum(runs) - runs)[which]
-    out = np.zeros((first.size, int(runs.max(initial=0)), 2), np.int32)
-    out[which, place, 0], out[which, place, 1] = counter[at[end - 1]], end - begin
-    return out
-
-
-@kernel()
-def most_of(value, source, first, owner):  # type: ignore[no-untyped-def]
-    """The largest value, int32 [cells], of all that each cell of `merge` stands for, int32 [·]: from its source to the
-    source of the next one of the same owner.
-
-    Args:
-        first: int32 [owners + 1]: of the cells before;  owner: of those after.
-    """
-    out = np.empty(source.size, np.int32)
-    for n in range(source.size):
-        end = np.int64(first[owner[n] + 1])
-        k = n + 1
-        while k < source.size and owner[k] == owner[n]:
-            if source[k] > source[n]:
-                end = np.int64(source[k])
-                break
-            k += 1
-        out[n] = value[source[n]]
-        for i in range(source[n] + 1, end):
-            out[n] = max(out[n], value[i])
-    return out
-
-
-@kernel()
-def merge(first, owner, counter, number, most):  # type: ignore[no-untyped-def]
-    """The cells that are left, and the counters from which they are, int32 [·] each; some cells stand there for more
-    than one counter, where runs of counters are joined."""
-    source, begin = np.empty(counter.size + 64, np.int32), np.empty(counter.size + 64, np.int32)
-    made = 0
-    for n in range(first.size):
-        low = np.int64(first[n])
-        high = np.int64(first[n + 1]) if n + 1 < first.size else np.int64(owner.size)
-        gap = 0  # counters that a run is joined over
-        while True:
-            while source.size < made + counter[high - 1] - counter[low] + 2:
-                source, begin = grown(source), grown(begin)
-            at, runs = made, 0
-            source[at], begin[at] = low, counter[low]
-            at += 1
-            for i in range(low + 1, high):
-                if number[i] == number[source[at - 1]]:
-                    continue
-                last = np.int64(begin[at - 1])
-                if at - made > 1 and counter[i] - last - 1 <= gap:
-                    for c in range(last + 1, counter[i]):
-                        source[at], begin[at] = source[at - 1], c
-                        at += 1
-                else:
-                    runs += 1
-                source[at], begin[at] = i, counter[i]
-                at += 1
-            if runs <= most or (gap >= _WIDEST and runs <= MAX_BREAKS):
-                made = at
-                break
-            gap = 2 * gap + 1
-    return source[:made].copy(), begin[:made].copy()
+    return Cells(each, np.zeros((n, 0, 2), np.int32), each, zeros.astype(np.int32), rows, exits, each[narrow])
 
 
 def _rows(

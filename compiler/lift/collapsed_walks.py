@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, SET
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK
 from toolc.runtime.jit.memory import grown, kernel
 
 from ..terminals.pool import intern
@@ -127,7 +127,7 @@ def _dead_below(m, t, units, limit, i, op, low, high, u, st, part, todo, pairs, 
                     i = after
                     continue
             st[depth, 0] = q
-            st[depth, 1] = m.state_set[q] if action == SET else action - 2 if action >= 2 else c + action
+            st[depth, 1] = action - 2 if action >= 2 else c + action
             st[depth, 2] = v
             st[depth, 3] = -1 if action >= 2 or inc < 0 else inc + action
             st[depth, 4] = low
@@ -182,7 +182,7 @@ def _dead_below(m, t, units, limit, i, op, low, high, u, st, part, todo, pairs, 
             todo[waiting, 5] = v
             todo[waiting, 6] = inc + action
             if action >= 2:
-                todo[waiting, 4] = m.state_set[q] if action == SET else action - 2
+                todo[waiting, 4] = action - 2
                 todo[waiting, 6] = -1
             todo[waiting, 7] = part[n, 1]
             todo[waiting, 8] = part[n, 2]

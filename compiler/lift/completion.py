@@ -39,14 +39,13 @@ from toolc.runtime.selection.completion_automaton import MANY, Closing, lows_of,
 
 from ..budget import Budget, check_breaks, walks_at_a_time
 from ..passes import Pass
-from ..pushdown.unique_rows import distinct_numbers, distinct_rows
+from ..pushdown.unique_rows import distinct_numbers
 from ..vocab.encode import Encode
 from . import token_costs as costs
-from .breakpoints import interned, numbered
-from .cells import MOST_RUNS, breaks_of, merge, most_of, steps
+from .breakpoints import interned
+from .cells import steps
 from .chains import chain_keys
 from .children import alive_in_comb
-from .counter_values import Values
 from .forced import forced_arrays
 from .text_bounds import bounds_along
 from .vocab_tries import PLAIN, Words, plain_bytes
@@ -69,7 +68,6 @@ def close_arrays(
     encode: Encode | None = None,
     budget: Budget | None = None,
     held: Mapping[int, tuple[int, int]] | None = None,
-    values: Values | None = None,
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """The arrays of the shortest close and, with an encoder, of the forced tokens, which the tables need not have; and
     the least weight (runtime/selection/shortest_paths.py) that leads out of every close cell, int32.
@@ -78,11 +76,10 @@ def close_arrays(
         rows, profiles: see `Lifted`.
         held: states without transitions whose weight and bound are known: what stands in their place is elsewhere
             (../link).
-        values: of counters; any, where nothing is given.
 
     Raises BudgetError: it took too many seconds.
     """
-    close = _Close(t, vocab, rows, profiles, budget or Budget(), held or {}, values)
+    close = _Close(t, vocab, rows, profiles, budget or Budget(), held or {})
     found, weight = close.arrays()
     close.words.hand_back_memo(close.whole_memo)
     return found | forced_arrays(t, vocab, close.a, encode, close.budget), weight
@@ -91,10 +88,9 @@ def close_arrays(
 class _Close:
     def __init__(
         self, t: Tables, vocab: Vocab, rows: CombRows, profiles: Profiles, budget: Budget,
-        held: Mapping[int, tuple[int, int]], values: Values | None,
+        held: Mapping[int, tuple[int, int]],
     ) -> None:  # fmt: skip
         self.t = t
-        self.values = values if values is not None and t.state_set.any() else None
         self.ops = rows
         self.profiles = profiles
         self.held = np.array(list(held), np.int64)
@@ -108,8 +104,6 @@ class _Close:
         self.back_offset, self.back = returns_of(t, np.ones(t.states, bool))
         self.alive = alive_in_comb(self.ops.offset, self.ops.column, t.classes, t.symbol_class)[self.ops.of]
         self.lows = lows_of(t.state_break, t.breaks)
-        if self.values is not None:
-            self._tell_apart(self.values)
         self.a = self._closing()
         self.whole_memo = self.words.take_memo()
         self.memo = self.whole_memo.part(2 * self.a.bound.size)
@@ -123,8 +117,6 @@ class _Close:
     def _closing(self) -> Closing:
         t = self.t
         first, low, high = ranges_of(self.lows, t.states)
-        if self.values is not None:
-            high[first[1:] - 1] = self.values.most
         bound = np.full(low.size, NEVER, np.int32)
         cells = first, *_breaks(self.lows, t.states), low, high
         return Closing.of(t, t.delta, (self.back_offset, self.back), cells, bound, self.alive)
@@ -151,65 +143,20 @@ class _Close:
         owed = np.zeros(below.size, np.int32)
         of = np.repeat(np.arange(symbols, dtype=np.int32), np.diff(owed_first))
         bounds.owed_cells(a, of, below, above, owed)
-        weight = np.where(value < NEVER, value, a.bound)
-        of_close = a.close_break, a.close_breaks
-        closes = {
+        (close_break, owed_break), close_breaks = interned((a.close_break, a.close_breaks), _breaks(owed_lows, symbols))
+        check_breaks(close_breaks.shape[1])
+        return {
             "state_close": a.close_first[:-1].copy(),
+            "close_break": close_break,
+            "close_breaks": close_breaks,
             "close_bound": a.bound,
             "close_token": close_token,
             "close_after": after,
-        }
-        if self.values is not None:
-            closes, weight, of_close = self._merged(closes, weight)
-        (close_break, owed_break), close_breaks = interned(of_close, _breaks(owed_lows, symbols))
-        check_breaks(close_breaks.shape[1])
-        return {
-            **closes,
-            "close_break": close_break,
-            "close_breaks": close_breaks,
             "owed_first": owed_first[:-1].copy(),
             "owed_break": owed_break,
             "owed": owed,
             "chain_after": chain_after,
-        }, weight
-
-    # -- counters that loops over members set ------------------------------------------------------------------------
-
-    def _tell_apart(self, values: Values) -> None:
-        """Give states close cells for all counters that they or others behind them tell apart, and no others: the
-        masks of a state may be told apart less than what tokens cost there."""
-        told = values.told
-        for q in np.flatnonzero(told.some | (values.least > 0)).tolist():
-            known = self.lows.get(q, told.value[:0])
-            known = known[(known > values.least[q]) & (known <= values.most[q])]
-            self.lows[q] = np.unique(np.concatenate([values.of(q), known])).astype(np.int32)
-        self.lows = dict(sorted(self.lows.items()))
-
-    def _merged(
-        self, closes: dict[str, np.ndarray], weight: np.ndarray
-    ) -> tuple[dict[str, np.ndarray], np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """The arrays by close cell, and the weights, with neighbours made one that have a bound and close tokens in
-        common; and the breakpoints, see `interned`."""
-        a, state = self.a, self._state
-        keys = np.stack([closes["close_bound"], weight, *closes["close_token"].T], axis=1)
-        number, _ = distinct_rows(np.ascontiguousarray(keys, np.int32))
-        source, counter = merge(a.close_first[:-1], state, a.low, number.astype(np.int32), MOST_RUNS)
-        owner = state[source]
-        first = np.searchsorted(owner, np.arange(self.t.states)).astype(np.int32)
-        # What is read at any counter of a cell costs at most this.
-        after = np.empty((source.size, closes["close_after"].shape[1]), np.int32)
-        for mode in range(after.shape[1]):
-            after[:, mode] = most_of(closes["close_after"][:, mode].copy(), source, a.close_first, owner)
-        return (
-            {
-                "state_close": first,
-                "close_bound": closes["close_bound"][source],
-                "close_token": closes["close_token"][source],
-                "close_after": after,
-            },
-            weight[source],
-            numbered(breaks_of(first, counter)),
-        )
+        }, np.where(value < NEVER, value, a.bound)
 
     # -- the ways ----------------------------------------------------------------------------------------------------
 
@@ -356,7 +303,7 @@ class _Close:
         """
         low, bound, row = self.a.low, self.a.bound, rows.of_close
         cells = np.arange(low.size)
-        if not self.lows or self.values is not None or not Pass.EQUAL_COSTS.on:
+        if not self.lows or not Pass.EQUAL_COSTS.on:
             return cells
         later = np.flatnonzero(low > 0)  # the cell before each is of the same state
         grows = (bound[later] > bound[later - 1]) | ~_within(rows.ops, row[later], row[later - 1])

@@ -33,10 +33,9 @@ from ..terminals.offsets import offsets
 from ..terminals.pool import Pool, intern, room
 from . import comb
 from .breakpoints import interned, numbered
-from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, merged, no_cells
+from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells
 from .chains import lead_to, longest_chain, pairs_beneath
 from .children import alive_bytes
-from .counter_values import Values, counter_values
 from .inside_units import allow_just_the_slice, leave_out_strays
 from .reachable_thresholds import Ahead, chain_ahead, none_ahead, thresholds_ahead
 from .region_rows import RegionRows, Regions
@@ -58,13 +57,11 @@ class Lifted(NamedTuple):
         rows: of the comb of transitions, by cell.
         profiles: contents of the exit profiles int32 [·]: mode, node, R, node, R, … (walk.py), and where each begins,
             int64 [profiles + 1].
-        values: of counters, by state.
         counts: of states, rows, …
     """
 
     tables: Tables
     rows: CombRows
-    values: Values
     profiles: tuple[np.ndarray, np.ndarray]
     counts: dict[str, int]
 
@@ -108,7 +105,6 @@ class _Lift:
         self.units = units_beside(units, automaton.symbol_class)
         self.regions = Regions(self.machine, stays, self.units, self.words, self.limit, self.pieces, budget)
         self.ahead = ahead
-        self.values = counter_values(automaton, ahead)
         self.counts_on = self.ahead.some
         self.tallest = 0
         self.walks = 0
@@ -125,8 +121,8 @@ class _Lift:
             max(a.completions, 1),
         )
         return Machine(
-            a.state_row, a.threshold_offset, a.threshold, a.state_set, a.ops, a.symbol_class, push, return_offset,
-            return_, a.marks.narrow_state, a.marks.narrow_symbol[push[:, 0]], alive,
+            a.state_row, a.threshold_offset, a.threshold, a.ops, a.symbol_class, push, return_offset, return_,
+            a.marks.narrow_state, a.marks.narrow_symbol[push[:, 0]], alive,
         )  # fmt: skip
 
     def _specials(self, end_of_turn: Sequence[int]) -> list[tuple[int, int]]:
@@ -313,11 +309,8 @@ class _Lift:
 
     # -- cells -------------------------------------------------------------------------------------------------------
 
-    def cells(
-        self, subjects: np.ndarray, thresholds: Ahead, run: Callable[[np.ndarray], list[Walks]],
-        least: np.ndarray | None = None,
-    ) -> Cells:  # fmt: skip
-        found = make_cells(subjects, thresholds, run, self.words.most_units, self.rows, least)
+    def cells(self, subjects: np.ndarray, thresholds: Ahead, run: Callable[[np.ndarray], list[Walks]]) -> Cells:
+        found = make_cells(subjects, thresholds, run, self.words.most_units, self.rows)
         self.budget.check("rows", len(self.rows))
         return found
 
@@ -333,11 +326,7 @@ class _Lift:
 
     def lifted(self) -> Lifted:
         a = self.a
-        every = np.arange(a.state_row.size - 1, dtype=np.int32).reshape(-1, 1)
-        states = self.cells(every, self.values.told, self.state_runs, self.values.least)
-        number, distinct = distinct_rows(self.machine.ops)
-        if a.state_set.any():
-            states = merged(states, number[rows_at(self.machine, states.owner, states.counter)])
+        states = self.cells(np.arange(a.state_row.size - 1, dtype=np.int32).reshape(-1, 1), self.ahead, self.state_runs)
         set_offset = offsets(map(len, a.sets))
         sets = np.concatenate([np.zeros(0, np.int32), *a.sets]).astype(np.int32)
         exits, above = states.exits, a.top[states.owner]
@@ -356,16 +345,12 @@ class _Lift:
             exits, above = found.exits, a.below[keys[found.owner, 1]]
             chains.append(found)
             chain_of.append(keys)
-        rows = CombRows(
-            number[rows_at(self.machine, states.owner, states.counter)], *comb.compressed(self.machine.ops, distinct)
-        )
-        return self._assemble(states, rows, joined(chains), np.concatenate(chain_of))
+        return self._assemble(states, joined(chains), np.concatenate(chain_of))
 
-    def _assemble(self, states: Cells, rows: CombRows, chains: Cells, chain_of: np.ndarray) -> Lifted:
+    def _assemble(self, states: Cells, chains: Cells, chain_of: np.ndarray) -> Lifted:
         """All of it.
 
         Args:
-            rows: the distinct op rows, by cell of a state.
             chain_of: int32 [chains, 2]: profile and stack symbol.
         """
         a, m = self.a, self.machine
@@ -380,6 +365,7 @@ class _Lift:
         max_chain = int(longest_chain(follows, len(self.profiles)))
         (state_break, chain_break), breaks = interned(numbered(states.breaks), numbered(chains.breaks))
         check_breaks(breaks.shape[1])
+        rows = self._rows(states)
         base, default, delta = comb.pack_with_defaults(rows.offset[:-1], rows.column, rows.value, a.classes)
         chain_offset, chain = self._chain(chain_of)
         special = self.specials[np.argsort(self.specials[:, 1], kind="stable")]
@@ -388,7 +374,6 @@ class _Lift:
             special_token=special[:, 1].copy(),
             special_symbol=special[:, 0].copy(),
             state_cell=states.first,
-            state_set=a.state_set,
             state_break=state_break,
             breaks=breaks,
             cell_row=states.rows,
@@ -427,7 +412,13 @@ class _Lift:
             "walks": self.walks,
         }
         content, begin = (part.copy() for part in self.profiles.flat())  # the pool is memory of the next lift
-        return Lifted(without_close(arrays), rows, self.values, (content, begin), counts)
+        return Lifted(without_close(arrays), rows, (content, begin), counts)
+
+    def _rows(self, states: Cells) -> CombRows:
+        """The distinct op rows, by cell."""
+        m = self.machine
+        number, first = distinct_rows(m.ops)
+        return CombRows(number[rows_at(m, states.owner, states.counter)], *comb.compressed(m.ops, first))
 
     def _chain(self, chain_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         order = np.lexsort((chain_of[:, 1], chain_of[:, 0])).astype(np.int32)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH, SET
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.jit.memory import BARE, copy_row, kernel, largest_in
 
 from .slices import UnitAutomata
@@ -256,7 +256,7 @@ def exclude(m, t, units, limit, before, listed, units_of, most_units, bound, q0,
             return -1
         q = op >> KIND_BITS
         action = op & KIND_MASK
-        c = np.int64(m.state_set[q]) if action == SET else c if action == 0 else c + 1 if action == 1 else action - 2
+        c = c if action == 0 else c + 1 if action == 1 else action - 2
         so_far = st[depth - 1, 4] + units.boundary[u]
         if units.boundary[u]:
             room = limit[q, u]

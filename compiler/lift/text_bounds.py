@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from toolc.runtime.format.kernels.step import act, go, phase
+from toolc.runtime.format.kernels.step import act, phase
 from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import kernel
@@ -104,8 +104,8 @@ def _add_edges(a, row, offset, op_of, opens, begin, low_cell, high_cell, edge): 
             if kind < PUSH:
                 edge[n, 0] = edge[n, 1] = first[number]
                 if first[number + 1] > first[number] + 1:
-                    edge[n, 0] += phase(breaks, lists[number], go(a.state_set, kind, number, low))
-                    edge[n, 1] += phase(breaks, lists[number], go(a.state_set, kind, number, high))
+                    edge[n, 0] += phase(breaks, lists[number], act(kind, low))
+                    edge[n, 1] += phase(breaks, lists[number], act(kind, high))
                 edge[n, 2] = 0
                 n += 1
             elif kind == PUSH and opens:

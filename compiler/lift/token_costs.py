@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.kernels.step import act, go, op_in, phase, phases_of
+from toolc.runtime.format.kernels.step import act, op_in, phase, phases_of
 from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import BARE, kernel
@@ -225,7 +225,7 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                 if kind == 0:
                     q = number
                 elif kind < PUSH:
-                    q, low, high = number, go(a.state_set, kind, number, low), go(a.state_set, kind, number, high)
+                    q, low, high = number, act(kind, low), act(kind, high)
                 elif kind == PUSH:
                     q = np.int64(push[number, 1 + mode])
                     if q == 0:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH, SET
+from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.jit.memory import BARE, kernel, largest_in
 
 from ..terminals.pool import intern, room
@@ -33,16 +33,15 @@ class Machine(NamedTuple):
     """The automaton as arrays.
 
     state_row int32 [states + 1]: op rows of a state, one per region;  threshold_offset int32 [states + 1],
-    threshold int32 [·]; state_set int32 [states]: see docs/format.md;  ops int32 [rows, classes];  symbol_class int32
-    [symbols];  push int32 [pushes, 4];  return_offset int32 [stack symbols]; return_ int32 [·, 2], a comb (comb.py);
-    narrow_state bool [states], narrow_push bool [pushes]: whether going there decides against a tool
-    (pushdown/marks.py);  alive uint64 [rows, 4]: see children.py.
+    threshold int32 [·]; ops int32 [rows, classes];  symbol_class int32 [symbols];  push int32 [pushes, 4];
+    return_offset int32 [stack symbols]; return_ int32 [·, 2], a comb (comb.py);  narrow_state bool [states],
+    narrow_push bool [pushes]: whether going there decides against a tool (pushdown/marks.py);  alive uint64 [rows, 4]:
+    see children.py.
     """
 
     state_row: np.ndarray
     threshold_offset: np.ndarray
     threshold: np.ndarray
-    state_set: np.ndarray
     ops: np.ndarray
     symbol_class: np.ndarray
     push: np.ndarray
@@ -234,7 +233,7 @@ def _walk(m, t, segments, count, mode, st, frames, out, found, records, left, re
                 if inc >= 0:
                     inc += 1
             elif action >= 2:
-                c = np.int64(m.state_set[q]) if action == SET else action - 2
+                c = action - 2
                 inc = -1
             row = m.state_row[q]
             if m.state_row[q + 1] - row > 1:

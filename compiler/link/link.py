@@ -265,13 +265,13 @@ class _Linker:
         with self.budget.blaming(a.largest_rule):
             narrow = replace(a, marks=replace(marks, narrow_symbol=symbols))
             lifted = lift(narrow, self.vocab, self.ends, self.budget, ahead)
-        t, rows, values, profiles, counts = lifted
+        t, rows, profiles, counts = lifted
         cells = t.state_cell.copy()
         cells[stubs.inside] = t.state_cell[0]  # nobody reads on here
         t = t.but(state_cell=cells)
         held = {q: called[number][2] for q, number in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
-            closes, weight = close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held, values)
+            closes, weight = close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held)
             t = t.but(**closes)
         self.budget.check("")
         others = self.parts.values() if entries is None else None
@@ -300,7 +300,7 @@ class _Linker:
         roots: dict[int, list[int]] = {}
         for k, (push, _) in enumerate(entry or ()):
             roots.setdefault(int(a.pushes[push][0]), []).append(k)
-        resolve = Resolve(part, cut, a, t, values, profiles, joined, self.vocab, self.specials, self.budget)
+        resolve = Resolve(part, cut, a, t, profiles, joined, self.vocab, self.specials, self.budget)
         part = resolve.resolved(roots)
         ends = {int(cut.state[q]): tools for q, tools in a.marks.ends.items()}
         return _Made(part, resolve, joined, ends), a

@@ -34,8 +34,8 @@ _NUMBERS = {  # arrays that hold numbers of one group, which are moved
     "list_base": "list",
 }  # fmt: skip
 _HEAD = {  # the rows before those of the parts: of the dead and the finished state, of the rows and lists of all
-    "state_cell": (0, 1), "state_break": (0, 0), "breaks": (0,), "state_set": (0, 0), "cell_delta": (0, 1),
-    "cell_default": (0, 1), "state_close": (0, 1), "close_break": (0, 0), "close_breaks": (0,),
+    "state_cell": (0, 1), "state_break": (0, 0), "breaks": (0,), "cell_delta": (0, 1), "cell_default": (0, 1),
+    "state_close": (0, 1), "close_break": (0, 0), "close_breaks": (0,),
     "close_bound": (NEVER, 0), "cell_row": (0, 1), "cell_exit": (-1, -1), "state_mark": (0, 0),
     "close_token": (-1, -1), "close_after": (0, 0), "state_forced": (0, 0), "forced_after": (0, 0),
     "forced_offset": (0, 0), "row_slice": (-1, -1), "row_units": (-1, -1), "row_dense": (-1, -1), "row_list": (0, 1),

@@ -42,9 +42,8 @@ ROWS = ("row_slice", "row_units", "row_dense", "row_list", "list_offset", "list_
 
 # What stands side by side in a bundle: what walks read, and what else there is.
 READ = (
-    "state_cell", "state_break", "breaks", "state_set", "cell_delta", "cell_default", "push", "push_import",
-    "return_offset", "return", "state_close", "close_break", "close_breaks", "close_bound", "owed_first", "owed_break",
-    "owed",
+    "state_cell", "state_break", "breaks", "cell_delta", "cell_default", "push", "push_import", "return_offset",
+    "return", "state_close", "close_break", "close_breaks", "close_bound", "owed_first", "owed_break", "owed",
 )  # fmt: skip
 REST = (
     "cell_row", "cell_exit", "chain_profile", "chain_symbol", "chain_import", "chain_cell", "chain_break", "chain_row",
@@ -317,7 +316,6 @@ class Cut:
             "state_cell": _first(cells),
             "state_break": t.state_break[kept],
             "breaks": t.breaks,
-            "state_set": t.state_set[kept],
             "mark": t.mark,
             "state_mark": t.state_mark[kept],
             "state_close": _first(closes),

@@ -4,8 +4,8 @@ A part's tables were made with stubs in the place of what it calls. States from 
 anew over the joined parts; what leaves a called part is continued in the frames of the caller.
 
 Leaves out   the walks (walk.py), joining (numbering.py).
-Invariants   none of the states that are walked anew is ever read in mode 1 (link.py): their cells are walked in mode 0,
-             at each counter that is told apart there. What counters a cell stands for must come to the same.
+Invariants   no state that is walked anew counts (stubs.py), and none of them is ever read in mode 1 (link.py); so they
+             have one cell, walked in mode 0.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from toolc.runtime.format.tables import Tables
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.jit.sort import ascend
-from toolc.runtime.selection.completion_automaton import lows_of, phases
 
 from ..budget import Budget, walks_at_a_time
-from ..lift.counter_values import Values
 from ..lift.rows import RowStore
 from ..pushdown.pushdown import Automaton
 from ..pushdown.unique_rows import distinct_numbers, distinct_rows
@@ -33,7 +31,7 @@ from .numbering import Joined
 from .part import ROWS, Cut, Part, within
 from .stubs import Apart
 from .vocab_queries import Words
-from .walk import COUNTER_BITS, Machine, Memo, Nodes, walk_chains, walk_states
+from .walk import Machine, Memo, Nodes, walk_chains, walk_states
 
 _BATCH = 2048
 
@@ -54,22 +52,22 @@ class Walks:
         depth = vocab.longest + 2
         self._st, self._frames = np.zeros((depth, 5), np.int64), np.zeros((depth, 4), np.int64)
 
-    def states(self, states: np.ndarray, counters: np.ndarray) -> np.ndarray:
+    def states(self, states: np.ndarray) -> np.ndarray:
         """int32 [·, 4] as `walk_states` gives it."""
-        return self._states(states, counters, self.words.opening(self.openers, self.before))
+        return self._states(states, self.words.opening(self.openers, self.before))
 
-    def deciding(self, states: np.ndarray, counters: np.ndarray) -> np.ndarray:
-        """bool [·]: whether a token decides against a tool above the frames of some states, at counters."""
-        return self._states(states, counters, self.words.whole)[:, 2] > 0
+    def deciding(self, states: np.ndarray) -> np.ndarray:
+        """bool [·]: whether a token decides against a tool above the frames of some states."""
+        return self._states(states, self.words.whole)[:, 2] > 0
 
-    def _states(self, states: np.ndarray, counters: np.ndarray, nodes: Nodes) -> np.ndarray:
+    def _states(self, states: np.ndarray, nodes: Nodes) -> np.ndarray:
         memo = Memo.make((self.lists.longest, self.profiles.longest), len(states))
         return self._run(
             lambda part, at, out: walk_states(
                 self.machine, nodes, part, at, self.specials, memo, self._st, self._frames, self.lists.arrays,
                 self.profiles.arrays, self._limits, out,
             ),
-            np.stack([states, counters], axis=1),
+            states.reshape(-1, 1),
         )  # fmt: skip
 
     def chains(self, jobs: np.ndarray) -> np.ndarray:
@@ -114,11 +112,10 @@ class Resolve:
     """A part whose tables have stubs → the part."""
 
     def __init__(
-        self, part: Part, cut: Cut, a: Automaton, t: Tables, values: Values, old: tuple[np.ndarray, np.ndarray],
-        joined: Joined, vocab: Vocab, specials: np.ndarray, budget: Budget,
+        self, part: Part, cut: Cut, a: Automaton, t: Tables, old: tuple[np.ndarray, np.ndarray], joined: Joined,
+        vocab: Vocab, specials: np.ndarray, budget: Budget,
     ) -> None:  # fmt: skip
         self.part, self.cut, self.a, self.t, self.profiles, self.joined = part, cut, a, t, old, joined
-        self.values = values
         marks = a.marks
         narrow_state = np.concatenate([[False, False], marks.narrow_state[cut.kept]])
         narrow_push = marks.narrow_symbol[[a.pushes[p][0] for p in cut.pushes]] if cut.pushes else np.zeros(0, bool)
@@ -144,19 +141,14 @@ class Resolve:
         """
         self.roots = roots
         some = self.t.narrowing[self.cut.state[self.t.narrowing] >= 2]
+        if self.t.state_break[some].any():
+            raise Apart("a state that counts looks into a part")
         self.arrays = dict(self.arrays)
         for name in ("cell_row", "cell_exit", "close_after"):
             self.arrays[name] = self.arrays[name].copy()
-        some, counters = self._counted(some)
         states = self.cut.state[some]
-        found = self.walks.states(states, counters)
-        cells = self.arrays["state_cell"][states - 2] + phases(
-            self.arrays["state_break"][states - 2], self.arrays["breaks"], counters
-        )
-        agreed = np.full((self.arrays["cell_row"].shape[0], 2), -1, np.int32)
-        agreed[cells] = found[:, :2]
-        if (agreed[cells] != found[:, :2]).any():
-            raise Apart("counters of one cell look into a part in different ways")
+        found = self.walks.states(states)
+        cells = self.arrays["state_cell"][states - 2]
         pairs: dict[tuple[int, int], None] = {}
         before = self.arrays["cell_exit"][cells, 0]
         kinds = np.stack([before, found[:, 1], self.a.top[some]], axis=1)
@@ -184,11 +176,10 @@ class Resolve:
         own = [(-1, self.number[e], g, at) for (e, g), at in place.items() if g not in stubs]
         imported = [(slot, profile, g, place[e, g]) for slot, profile, e, g in entering]
         chains = np.array(own + imported, np.int64).reshape(-1, 4)
-        self._add_rows(cells, states, counters, found[:, 0], found[:, 3], exits, below, chains)
+        self._add_rows(cells, states, found[:, 0], found[:, 3], exits, below, chains)
         if self.a.marks.tools:  # else nothing decides against one
-            near = near_decisions(self.a, self.vocab.longest)[some]
-            decides = self.walks.deciding(states[near], counters[near])
-            self.decided = np.unique(states[near][decides]).tolist()
+            near = states[near_decisions(self.a, self.vocab.longest)[some]]
+            self.decided = near[self.walks.deciding(near)].tolist()
         for slot, profile in chains[below[chains[:, 3], 2] > 0, :2].tolist():
             self.deciding.add((slot, profile))
         self._forget_unused()
@@ -205,20 +196,6 @@ class Resolve:
             self.part.places,
             self.part.counts,
         )
-
-    def _counted(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The states, and a counter of each range that is told apart there; those of states that count one by one."""
-        if not self.t.state_break[states].any() and not self.values.least[states].any():
-            return states, np.zeros(states.size, np.int32)
-        if not self.a.state_set.any():
-            raise Apart("a state that counts looks into a part")
-        cells = lows_of(self.t.state_break, self.t.breaks)
-        lows = [np.union1d(self.values.of(q), cells.get(q, ())).astype(np.int32) for q in states.tolist()]
-        lows = [low[low >= self.values.least[q]] for q, low in zip(states.tolist(), lows, strict=True)]
-        counters = np.concatenate([np.zeros(0, np.int32), *lows])
-        if counters.size and counters.max() >> COUNTER_BITS:
-            raise Apart("a state that counts far looks into a part")
-        return np.repeat(states, [low.size for low in lows]), counters
 
     def _old(self, e: int) -> np.ndarray:
         """The content of a profile of the part's own lift."""
@@ -264,15 +241,15 @@ class Resolve:
         return place, np.concatenate(found)
 
     def _add_rows(
-        self, cells: np.ndarray, states: np.ndarray, counters: np.ndarray, lists: np.ndarray, dearest: np.ndarray,
-        exits: np.ndarray, below: np.ndarray, chains: np.ndarray,
+        self, cells: np.ndarray, states: np.ndarray, lists: np.ndarray, dearest: np.ndarray, exits: np.ndarray,
+        below: np.ndarray, chains: np.ndarray,
     ) -> None:  # fmt: skip
         x = self.arrays
         toggled, number = self._toggled(x["cell_row"][cells, 0], lists)
         x["cell_row"][cells] = number[:, None]
         x["cell_exit"][cells] = exits[:, None]
-        at_close = x["state_close"][states - 2] + phases(x["close_break"][states - 2], x["close_breaks"], counters)
-        np.maximum.at(x["close_after"], at_close, np.repeat(dearest[:, None], x["close_after"].shape[1], axis=1))
+        at_close = x["state_close"][states - 2]
+        x["close_after"][at_close] = np.maximum(x["close_after"][at_close], dearest[:, None])
         store = RowStore(self.vocab.size, self.walks.lists)
         wanted = np.full((len(below), 3), -1, np.int32)
         wanted[:, 2] = below[:, 0]

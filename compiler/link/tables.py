@@ -59,7 +59,6 @@ def tables_of(
         "state_cell": m.state_cell,
         "state_break": state_break,
         "breaks": breaks,
-        "state_set": m.state_set,
         "cell_row": row_of[cell_row],
         "cell_exit": exits,
         "cell_delta": m.cell_delta,

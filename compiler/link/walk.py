@@ -16,16 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from toolc.runtime.format.kernels.step import op_in, phase
-from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH, SET
+from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
 from toolc.runtime.format.tables import NEVER
 from toolc.runtime.jit.memory import kernel
 
 from ..terminals.pool import intern, room
 
 _NEVER = np.int64(NEVER)
-
-
-COUNTER_BITS = 23  # of a counter at which a state can be walked
 
 
 class Machine(NamedTuple):
@@ -36,7 +33,6 @@ class Machine(NamedTuple):
     state_cell: np.ndarray
     state_break: np.ndarray
     breaks: np.ndarray
-    state_set: np.ndarray
     cell_delta: np.ndarray
     cell_default: np.ndarray
     delta: np.ndarray
@@ -253,7 +249,7 @@ def _walk(m, t, begin, end, q0, c0, crossed0, mode, st, frames, tokens, found, r
         inside = True
         if kind < PUSH:
             q = value
-            c = np.int64(m.state_set[q]) if kind == SET else _act(kind, c)
+            c = _act(kind, c)
             if narrow_state[q]:
                 decided = 1
         elif kind == PUSH:
@@ -337,13 +333,13 @@ def _take(memo, n, data, end, data2, end2):  # type: ignore[no-untyped-def]
 
 @kernel()
 def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, limits, out):  # type: ignore[no-untyped-def]
-    """What tokens that go on inside of a called part add to the rows of states of the first part.
+    """What tokens that go on inside of a called part add to the rows of states of the first part; none of them counts.
 
-    What lies below a first byte depends on nothing but the op on that byte, and the counter: it is walked once.
+    What lies below a first byte depends on nothing but the op on that byte: it is walked once.
 
     Args:
         t: holds all tokens that go on behind an opening bracket.
-        jobs: int32 [·, 2]: state and counter; those from number ``at`` are walked, in mode 0.
+        jobs: int32 [·, 1]: state; those from number ``at`` are walked, in mode 0.
         specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
         memo: scratch.
         lists, profiles: the arrays of two pools; limits int64 [2]: the longest sequence of each.
@@ -368,8 +364,7 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
         end, end2 = np.int64(offset[count[0]]), np.int64(offset2[count2[0]])
         decided, dearest = np.int64(0), np.int64(0)
         i = np.int64(0)
-        c = np.int64(jobs[j, 1])
-        cell = m.state_cell[q] + phase(m.breaks, m.state_break[q], c)
+        cell = m.state_cell[q] + phase(m.breaks, m.state_break[q], np.int64(0))
         base, default = np.int64(m.cell_delta[cell]), np.int64(m.cell_default[cell])
         while i < node_byte.size:
             after = np.int64(skip[i])
@@ -379,14 +374,14 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
             if op & KIND_MASK < PUSH and to_call[op >> KIND_BITS] >= ahead[i]:
                 op = np.int64(0)  # too far from any call, as in the whole subtree below
             if op != 0:
-                key = c << 64 - COUNTER_BITS - 1 | op << 8 | np.int64(node_byte[i])
+                key = op << 8 | np.int64(node_byte[i])
                 slot, known = _place(memo, known, limits, key)
                 if slots[slot, 0] != key:
                     slots[slot, 0], slots[slot, 1] = key, known
                     result[2] = 0
                     result[3] = 0
                     _walk(
-                        m, t, i, after, q, c, np.int64(0), np.int64(0), st, frames, tokens, ends[known, 0],
+                        m, t, i, after, q, np.int64(0), np.int64(0), np.int64(0), st, frames, tokens, ends[known, 0],
                         records, ends[known, 1], result,
                     )  # fmt: skip
                     known += 1
@@ -398,7 +393,7 @@ def walk_states(m, t, jobs, at, specials, memo, st, frames, lists, profiles, lim
                 dearest = max(dearest, ends[n + 1, 3])
             i = after
         for k in range(specials.shape[0]):
-            op = _op(m, q, c, specials[k, 0])
+            op = _op(m, q, np.int64(0), specials[k, 0])
             kind, number = op & KIND_MASK, op >> KIND_BITS
             if (kind < PUSH and m.narrow_state[number]) or (kind == PUSH and m.narrow_push[number]):
                 decided = np.int64(1)

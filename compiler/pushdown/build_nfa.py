@@ -13,7 +13,7 @@ from toolc.runtime.format.ops import END_OF_TURN
 from ..budget import Budget
 from ..passes import Pass
 from .choice_tries import share_tries
-from .copied_transitions import begin_twins, finish_borders, finish_entered, finish_keyed, finish_loops, finish_twins
+from .copied_transitions import begin_twins, finish_borders, finish_entered, finish_loops, finish_twins
 from .left_factoring import no_heads, share_heads
 from .nfa import Choices, Nfa
 from .node_analysis import Facts
@@ -48,7 +48,6 @@ def build_nfa(facts: Facts, choices: Choices, budget: Budget) -> Nfa:
         entered = finish_borders(nfa, twins)
         finish_twins(nfa, twins)
         finish_loops(nfa)
-        finish_keyed(nfa)
         finish_entered(nfa, entered)
     for one in moves:
         one.finish(nfa.size)

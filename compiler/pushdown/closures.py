@@ -53,7 +53,6 @@ from ..terminals.workspace import (
     RETURN_TO,
     RETURNS,
     SCOPE,
-    SET,
     SET_ZERO,
     STACK,
     STATES,
@@ -76,12 +75,6 @@ from ..terminals.workspace import (
     sort,
     tail,
 )
-
-
-@kernel()
-def freely(enters, action):  # type: ignore[no-untyped-def]
-    """The action on the way to a state and over a free move, see `Nfa`."""
-    return action if enters == 0 else SET_ZERO if enters == 1 else SET
 
 
 @kernel()
@@ -180,7 +173,7 @@ def close(w, count):  # type: ignore[no-untyped-def]
                     live_in = s
             for k in range(get(w, FREE_OFFSET, s), get(w, FREE_OFFSET, s + 1)):
                 t = get(w, FREE, 2 * k)
-                then = freely(get(w, FREE, 2 * k + 1), action)
+                then = SET_ZERO if get(w, FREE, 2 * k + 1) else action
                 if read_int(marks, t) == visit:
                     if read_int(actions, t) != then and get(w, SCOPE, t) >= 0:
                         return apart(w, t, t)

@@ -130,20 +130,6 @@ def finish_loops(nfa: Nfa) -> None:
                     todo.append(target)
 
 
-def finish_keyed(nfa: Nfa) -> None:
-    """Give each state behind a key of a loop the first moves of what follows: so it is a state of that key alone."""
-    for state, entry in nfa.keyed:
-        todo, seen = [entry], {entry}
-        while todo:
-            s = todo.pop()
-            assert not nfa.guards.of(s) and not nfa.calls.of(s), "in such a value nothing is called or counted"
-            nfa.edges.add(state, *nfa.edges.of(s))
-            for target, _ in nfa.free.of(s):
-                if target not in seen:
-                    seen.add(target)
-                    todo.append(target)
-
-
 def finish_entered(nfa: Nfa, entered: list[tuple[int, int]]) -> None:
     """Where a counted loop begins a region, its first iteration gets states of its own: those before any edge."""
     for state, head in entered:

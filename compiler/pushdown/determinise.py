@@ -62,7 +62,6 @@ from ..terminals.workspace import (
     ROW_END,
     ROWS,
     SCOPE,
-    SET,
     SET_ZERO,
     SINGLE,
     STACK,
@@ -89,7 +88,7 @@ from ..terminals.workspace import (
     put,
     tail,
 )
-from .closures import apart, call, close, done, freely, join, link, tell
+from .closures import apart, call, close, done, join, link, tell
 
 _BATCH = 512  # states expanded between two looks at the clock, fewer where they have many moves:
 _WORK = 1 << 22  # squares of the numbers of their moves, which may come in no order, and are then put where they belong
@@ -154,7 +153,7 @@ def _open_moves(w, q, low, into):  # type: ignore[no-untyped-def]
                     if get(w, MARKS, t) != visit:
                         top = _visit(w, t, visit, KEEP, top)
                 else:
-                    top = _visit(w, t, visit, freely(get(w, FREE, 2 * k + 1), action), top)
+                    top = _visit(w, t, visit, SET_ZERO if get(w, FREE, 2 * k + 1) else action, top)
                     if top < 0:
                         return top
     return found
@@ -169,7 +168,7 @@ def _stay(w, q, count, scoped):  # type: ignore[no-untyped-def]
 @kernel()
 def _stay_on(w, q, t, action, scoped):  # type: ignore[no-untyped-def]
     """The same for the one move to an NFA state."""
-    closed = get(w, SINGLE, 5 * t + action)
+    closed = get(w, SINGLE, 4 * t + action)
     if closed < 0:
         if not has_room(w, CLOSED):
             return -FULL
@@ -178,7 +177,7 @@ def _stay_on(w, q, t, action, scoped):  # type: ignore[no-untyped-def]
         write_int(place, 1, action)
         closed = close(w, ONE)
         if closed >= 0:
-            let(w, SINGLE, 5 * t + action, closed)
+            let(w, SINGLE, 4 * t + action, closed)
     return _go(w, q, closed, scoped)
 
 
@@ -384,9 +383,7 @@ def _expand_region(w, q, low, scoped, row):  # type: ignore[no-untyped-def]
             t = read_int(edge, 3 * k + 1)
             write_int(edges, 3 * found, mask)
             write_int(edges, 3 * found + 1, t)
-            does = read_int(edge, 3 * k + 2)
-            action_there = SET if does == 2 else action + does
-            write_int(edges, 3 * found + 2, action_there if read_int(scope, t) >= 0 else KEEP)
+            write_int(edges, 3 * found + 2, action + read_int(edge, 3 * k + 2) if read_int(scope, t) >= 0 else KEEP)
             found += 1
             for j in range(read_int(mask_offset, mask), read_int(mask_offset, mask + 1)):
                 c = read_int(mask_class, j)

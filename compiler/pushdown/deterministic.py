@@ -268,7 +268,6 @@ class _Builder:
             classes=sets.classes,
             threshold_offset=np.zeros(size + 1, np.int32),
             threshold=np.zeros(0, np.int32),
-            state_set=np.zeros(size, np.int32),
             ops=ops,
             state_row=np.arange(size + 1, dtype=np.int32),
             pushes=np.array([(*push, KEEP) for push in self.pushes.known], np.int32).reshape(-1, 4),

@@ -12,7 +12,7 @@ Source       continuation passing over expressions; Thompson 1968 for the pieces
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -25,8 +25,7 @@ from ..budget import Budget
 from ..errors import BudgetError, UnsupportedError
 from .largest_rule import largest_rule
 from .node_analysis import EXPAND_STATES, SIZE_CAP, Facts
-from .nodes import CALL, COUNTED, QUOTE, REF, REPEAT, SEQUENCE, SPECIAL, Ordered
-from .ordered import AFTER, BEFORE
+from .nodes import CALL, COUNTED, QUOTE, REF, REPEAT, SPECIAL
 from .regions import Region, in_call
 from .state_rows import Moves
 from .worklist import Filling, Place
@@ -34,8 +33,6 @@ from .worklist import Filling, Place
 EXPAND_COPIES = 3  # a repeat of no more copies than this is copied, as one that costs few states; others are counted
 EXPAND_LIMIT = 200_000  # no repeat is copied into more states than this
 UNGUARDED = -1
-STEADY, ADDS, SETS = range(3)  # what an edge does to the counter: nothing; it adds one; its target sets it
-ENTERS, JUMPS = 1, 2  # a free move into a counted loop: the counter is 0 there; its target sets it
 
 
 @dataclass(frozen=True)
@@ -66,10 +63,8 @@ class Nfa:
     """NFA states and their moves.
 
     Attributes:
-        edges: (symbol mask number, target, STEADY or ADDS or SETS).
-        free: (target, 0 or ENTERS or JUMPS): moves that read nothing.
-        sets: state → what the counter is set to by what comes to it by SETS or JUMPS.
-        keyed: (state behind a key of a loop, state whose first moves it takes over).
+        edges: (symbol mask number, target, adds one to the counter).
+        free: (target, enters a counted loop): moves that read nothing.
         guards: (at_least, threshold, target): moves that read nothing, taken if counter >= threshold is at_least.
         calls: (free instance or -1, shallow instance or -1, state to return to, adds one to the counter).
         instance, scope, region: where every state lies, int32 [states], when finished; regions: distinct regions, of
@@ -95,9 +90,6 @@ class Nfa:
         self._mask_number: dict[int, int] = {}
         self.specials: list[str] = []
         self.loops: list[Loop] = []
-        self.sets: dict[int, int] = {}
-        self.keyed: list[tuple[int, int]] = []
-        self._calling: dict[int, bool] = {}
         self._behind_names: dict[int, int] = {}  # node → what stands behind its names
         self.choices = self._separate_counters(choices)
         self.filling = Filling(facts, self.choices.called, self.choices.inlined, self._named)
@@ -241,9 +233,7 @@ class Nfa:
         """Make the moves of a state, where there is something to decide."""
         node = self.pool.nodes[number]
         kind = node[0]
-        if number in self.pool.ordered:
-            self._ordered(entry, number, back, height)
-        elif kind == REPEAT:
+        if kind == REPEAT:
             self._repeat(entry, number, back, height)
         elif kind == COUNTED and self.counted(number):
             self._count_units(entry, number, back)
@@ -377,185 +367,3 @@ class Nfa:
         else:
             self.free.rows += (head, body, 0)
         self.loops.append(Loop(number, self.get(item, again, height), body))
-
-    # -- members in order ----------------------------------------------------------------------------------------------
-
-    def _ordered(self, entry: int, number: int, back: int, height: int) -> None:
-        """Members in order: a loop where there can be one, else the chain as it is written."""
-        place, found = self.where(back), self.pool.ordered[number]
-        loop = place.instance > 0 and place.scope < 0 and number not in self.choices.expanded
-        if loop and not self.facts.nullable[found.comma] and not self.facts.is_marked(number):
-            _Loop(self, number, found, back, height).build(entry)
-            return
-        node = self.pool.nodes[number]
-        if node[0] == SEQUENCE:
-            for item in node[1][::-1]:
-                back = self.get(item, back, height)
-            self.free.rows += (entry, back, 0)
-            return
-        for option in node[1]:
-            if height < 0 or self.facts.height[option] <= height:
-                self.free.rows += (entry, self.get(option, back, height), 0)
-
-    def calls_or_counts(self, number: int) -> bool:
-        """Whether something in a node is called, or has a counter: during such a value no other counter is kept."""
-        known, pool = self._calling, self.pool
-        todo, seen, found = [number], {number}, known.get(number, False)
-        while todo and not found:
-            n = todo.pop()
-            node = pool.nodes[n]
-            kind = node[0]
-            if n in known:
-                found = known[n]
-                continue
-            found = kind in (CALL, SPECIAL) or n in self.choices.called or self.counted(n) or n in pool.ordered
-            more = (pool.rules[node[1]],) if kind == REF else pool.children(n)
-            todo += [child for child in more if child not in seen]
-            seen.update(more)
-        known[number] = found
-        return found
-
-
-class _Loop:
-    """The states of a loop over members in order.
-
-    The counter is the number of the last key, 0 before the first. Keys are a trie, whose edges are taken only where
-    some key below has a larger number. A value in which nothing is called or counted stands there once for all members
-    that have it: its states keep the counter, which was set behind the key. Around any other value the counter is
-    nothing; it is set where the comma behind it leads back to the keys.
-    """
-
-    def __init__(self, nfa: Nfa, number: int, found: Ordered, back: int, height: int) -> None:
-        self.nfa, self.found, self.back, self.height = nfa, found, back, height
-        self.outside = nfa.where(back)
-        self.inside = self.outside._replace(scope=len(nfa.loops))
-        self.later: list[tuple[int, int]] = []  # (state at the keys behind a value without the counter, number)
-        self.known: dict[int, int] = {}  # place in the trie, by id → its state
-        nfa.loops.append(Loop(number, -1, -1))
-        height_of = nfa.facts.height
-        self.members = [
-            (at, *member)
-            for at, member in enumerate(found.members, 1)
-            if height < 0 or all(height_of[n] <= height for n in member.rest)
-        ]
-        self.last = found.last >= 0 and (height < 0 or height_of[found.last] <= height)
-        self.most = len(found.members) + 1 if self.last else max((at for at, _, _ in self.members), default=0)
-        self.keys = nfa.filling.new(self.inside)
-
-    def build(self, entry: int) -> None:
-        """Make the states, and the moves from the entry."""
-        nfa, found = self.nfa, self.found
-        if found.optional:
-            nfa.free.rows += (entry, self.back, 0)
-        if not self.most:
-            return
-        nfa.free.rows += (entry, self._start(), 0 if found.form == AFTER else ENTERS)
-        trie = _trie(self.members, self._leaves())
-        self._moves(self.keys, self.most, trie, -1)
-        for state, at in self.later:
-            self._moves(state, self.most, trie, at)
-
-    def _start(self) -> int:
-        """What the entry leads to: the keys, or the comma before them."""
-        if self.found.form != AFTER:
-            return self.keys
-        nfa = self.nfa
-        enter = nfa.filling.new(self.outside)
-        nfa.free.rows += (enter, self.keys, ENTERS)
-        return nfa.get(self.found.comma, enter, self.height)
-
-    def _leaves(self) -> dict[int, int]:
-        """The state behind the key of every member, by its number."""
-        nfa, leaves = self.nfa, {}
-        behind = -1  # values that the counter is kept in
-        for at, _, rest in self.members:
-            if any(map(nfa.calls_or_counts, rest)):
-                leaves[at] = self._read(rest, self._behind(at))
-                continue
-            if behind < 0:
-                behind = self._behind(0)
-            state = leaves[at] = nfa.filling.new(self.inside)
-            nfa.sets[state] = at
-            nfa.keyed.append((state, self._read(rest, behind)))
-        return leaves
-
-    def _read(self, nodes: Sequence[int], back: int) -> int:
-        for node in reversed(nodes):
-            back = self.nfa.get(node, back, self.height)
-        return back
-
-    def _behind(self, at: int) -> int:
-        """The state behind the value of a member, where the counter is nothing; of any member that keeps it, for 0."""
-        nfa, found = self.nfa, self.found
-        place = self.outside if at else self.inside
-        state = nfa.filling.new(place)
-        nfa.free.rows += (state, self.back, 0)
-        if found.form == BEFORE:  # the comma comes in any case
-            self._to_keys(state, at)
-            return nfa.get(found.comma, state, self.height)
-        again = nfa.filling.new(place)
-        if self._to_keys(again, at):
-            comma = nfa.get(found.comma, again, self.height)
-            if at:
-                nfa.free.rows += (state, comma, 0)
-            else:
-                nfa.guards.rows += (state, 0, self.most, comma)
-        return state
-
-    def _to_keys(self, state: int, at: int) -> bool:
-        """Let a state lead to the keys behind that of a member; whether there are any."""
-        nfa = self.nfa
-        if at == 0:
-            if self.found.form == BEFORE:
-                nfa.guards.rows += (state, 0, self.most, self.keys)
-            else:
-                nfa.free.rows += (state, self.keys, 0)
-        elif at < self.most:
-            keys = nfa.filling.new(self.inside)
-            nfa.sets[keys] = at
-            nfa.free.rows += (state, keys, JUMPS)
-            self.later.append((keys, at))
-        return at < self.most
-
-    def _moves(self, state: int, most: int, node: _Trie, at: int) -> None:
-        """The moves of a state before the keys, where the counter is less than ``most``; or is ``at``, if that is not
-        negative."""
-        nfa = self.nfa
-        if self.last:
-            nfa.free.rows += (state, nfa.get(self.found.last, self.back, self.height), 0)
-        todo = [(state, most, node, at)]
-        while todo:
-            state, most, node, at = todo.pop()
-            for byte, (below, child) in node.items():
-                if below <= at:
-                    continue
-                source = state
-                if below < most and at < 0:
-                    source = nfa.filling.new(self.inside)
-                    nfa.guards.rows += (state, 0, below, source)
-                if isinstance(child, int):
-                    target = child
-                elif id(child) in self.known:
-                    target = self.known[id(child)]
-                else:
-                    target = self.known[id(child)] = nfa.filling.new(self.inside)
-                    todo.append((target, below, child, -1))
-                nfa.edges.rows += (source, nfa.mask(1 << byte), target, SETS if target in nfa.sets else STEADY)
-
-
-_Trie = dict[int, tuple[int, "_Trie | int"]]
-"""The largest number of a member below, and what is below, by byte: a trie, or the state behind a key."""
-
-
-def _trie(members: Sequence[tuple[int, bytes, Sequence[int]]], leaves: dict[int, int]) -> _Trie:
-    """The trie of the keys of members, none of which is the beginning of another one, by their numbers, ascending."""
-    root: _Trie = {}
-    for at, key, _ in members:
-        node = root
-        for byte in key[:-1]:
-            _, child = node.get(byte, (0, {}))
-            assert isinstance(child, dict)
-            node[byte] = at, child
-            node = child
-        node[key[-1]] = at, leaves[at]
-    return root

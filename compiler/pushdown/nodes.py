@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from ..grammar.analysis import strong_components
 from ..ir import nodes as ir
@@ -27,31 +26,6 @@ QUOTE = ord('"')
 _BRACKET = re.compile(rb"[][{}()]")
 
 
-class Member(NamedTuple):
-    """A member of an object that one loop reads: the bytes of its key, and the nodes behind it, without the comma."""
-
-    key: bytes
-    rest: tuple[int, ...]
-
-
-class Ordered(NamedTuple):
-    """A node whose texts are members in order.
-
-    Attributes:
-        form: which of the forms of ordered.py.
-        comma: the node between two members.
-        members: these.
-        last: a node that may stand behind all of them, with a comma before it; -1 for none.
-        optional: whether there may be no member at all.
-    """
-
-    form: int
-    comma: int
-    members: tuple[Member, ...]
-    last: int
-    optional: bool
-
-
 class NodePool:
     """Interned nodes and the rules over them.
 
@@ -65,7 +39,6 @@ class NodePool:
         counted: the product automaton of each COUNTED node; copies: a function that gives the number of its automaton
             with the units counted out.
         start: the start rule; entries: it and every other rule that a text may start with.
-        ordered: the nodes whose texts are members in order (ordered.py).
         grammar: where the rules came from, for errors; node_of: the node of each of its expressions, by id.
     """
 
@@ -80,7 +53,6 @@ class NodePool:
         self.counted: dict[int, Counted] = {}
         self.copies: dict[int, Callable[[], int]] = {}
         self.node_of: dict[int, int] = {}
-        self.ordered: dict[int, Ordered] = {}
         self._number: dict[Node, int] = {}
         self._inside: dict[int, list[int]] = {}
         self._mentioned: list[tuple[str, int]] = []  # the rules of which this is known:

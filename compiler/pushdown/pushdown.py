@@ -60,7 +60,6 @@ from .marks import Marks, read_marks
 from .nfa import Choices, Nfa
 from .node_analysis import Facts
 from .nodes import NodePool
-from .ordered import find_ordered
 from .stack_symbols import stack_order
 
 
@@ -74,7 +73,6 @@ class Automaton:
         classes: number of symbol classes.
         threshold_offset, threshold: int32: per state the counter values at which it changes: region r of counter c is
             how many are <= c.
-        state_set: int32 [states]: what the counter is set to by an op of kind SET that goes to a state.
         ops: int32 [rows, classes], one row per region of every state: those of q begin at row ``state_row[q]``.
         state_row: int32 [states + 1].
         pushes: int32 [·, 4]: stack symbol, state entered in mode 0, in mode 1, action on the caller's counter.
@@ -95,7 +93,6 @@ class Automaton:
     classes: int
     threshold_offset: np.ndarray
     threshold: np.ndarray
-    state_set: np.ndarray
     ops: np.ndarray
     state_row: np.ndarray
     pushes: np.ndarray
@@ -177,8 +174,6 @@ def build_automaton(
     pool = read_nodes(grammar, budget, terminal_dfa)
     if Pass.GROUP_FACTORING.on:
         factor(pool, budget)
-    if Pass.LOOPS.on:
-        find_ordered(pool, budget)
     budget.check("")
     facts = Facts(pool, partial(budget.check, ""))
     choices = Choices()
@@ -288,7 +283,6 @@ class _Determiniser:
             classes=self.classes,
             threshold_offset=np.concatenate([[0], threshold_end]).astype(np.int32),
             threshold=space.arrays["threshold"][: threshold_end[-1]].copy(),
-            state_set=self._state_set(),
             ops=ops,
             state_row=np.concatenate([[0], row_end]).astype(np.int32),
             pushes=space.pools["pushes"].rows(4).copy(),
@@ -308,19 +302,6 @@ class _Determiniser:
             counts={"nfa_states": nfa.size, "local_states": len(states), "classes": self.classes},
             largest_rule=partial(nfa.largest_rule, states.flat()[0]),
         )
-
-    def _state_set(self) -> np.ndarray:
-        """int32 [states]: what the counter is set to in each by an op of kind SET; the members that say so agree."""
-        data, ends = self.space.pools["states"].flat()
-        out = np.zeros(len(ends) - 1, np.int32)
-        if self.nfa.sets:
-            of_member = np.zeros(self.nfa.size, np.int32)  # no loop sets it to 0
-            of_member[list(self.nfa.sets)] = list(self.nfa.sets.values())
-            sizes = np.diff(ends)
-            values, some = of_member[data], np.flatnonzero(sizes)  # the dead state has no members
-            out[some] = np.maximum.reduceat(values, ends[some])
-            assert ((values == 0) | (values == np.repeat(out, sizes))).all(), "a key tells which member it is"
-        return out
 
     # -- disagreements -----------------------------------------------------------------------------------------------
 
@@ -351,11 +332,8 @@ class _Determiniser:
         )
 
     def apart(self, loops: set[int]) -> None:
-        """Two counters run apart: copy the cheaper repeat; members in order, if they are among them, are a chain."""
+        """Two counters run apart: copy the cheaper repeat."""
         nfa = self.nfa
-        chains = {nfa.loops[k].node for k in loops} & self.pool.ordered.keys()
-        if chains:
-            raise _Clash(Choices(nfa.choices.called, nfa.choices.inlined, nfa.choices.expanded | chains))
         nodes = {nfa.loops[k].node for k in loops} - nfa.choices.expanded
         if not nodes:
             raise UnsupportedError(

@@ -363,8 +363,6 @@ class Filling:
                 kind[n] = _LOOP  # marks depend on how often they were read
                 item.append(node[1])
             offset.append(len(item))
-        if pool.ordered:
-            kind[list(pool.ordered)] = _ASK
         if called:
             kind[list(called)] |= _OR_CALLED
         table = np.zeros(int(LIMIT) + 1, np.int64)

@@ -14,7 +14,7 @@ from toolc.runtime.jit.memory import address_of, kernel, read_int, read_long, wr
 
 from .pool import Pool, intern_at, room
 
-KEEP, ADD_ONE, SET_ZERO, SET_ONE, SET = map(np.int64, (ops.KEEP, ops.INCREMENT, ops.ZERO, ops.ONE, ops.SET))
+KEEP, ADD_ONE, SET_ZERO, SET_ONE = map(np.int64, (ops.KEEP, ops.INCREMENT, ops.ZERO, ops.ONE))
 PUSH, POP = map(np.int64, (ops.PUSH, ops.POP))
 # How a kernel ends; errors are handed up as their negatives.
 ALL_DONE, FULL, PAUSED, APART, GROUP, CLASH, BOUNDS = map(np.int64, range(7))
@@ -23,9 +23,9 @@ NESTED, GOES_ON, ONE_BYTE = map(np.int64, range(3))  # what is wrong with a grou
 # Addresses of arrays, int32 where nothing else is said. Row s of an `x` with offsets is x[x_offset[s]:x_offset[s + 1]].
 INPUT = (
     "edge_offset",
-    "edge",  # [·, 3]: mask, target, and as in `Nfa` what it does to the counter
+    "edge",  # [·, 3]: mask, target, adds one
     "free_offset",
-    "free",  # [·, 2]: target, and as in `Nfa` what it does to the counter
+    "free",  # [·, 2]: target, enters a counted loop
     "guard_offset",
     "guard",  # [·, 3]: at least, threshold, target
     "call_offset",
@@ -62,7 +62,7 @@ SCRATCH = (
     "actions",  # [NFA states]: the action then
     "stack",  # [NFA states]
     "pairs",  # [NFA states, 2]: states and actions
-    "single",  # [NFA states, 5]: number in `closed` of the one move to a state with an action, -1 not known yet
+    "single",  # [NFA states, 4]: number in `closed` of the one move to a state with an action, -1 not known yet
     "edges",  # [edges, 3]: mask, target, action
     "uses",  # [classes]: how many edges a class has
     "firsts",  # [classes]: classes whose edges no class before has
@@ -247,8 +247,8 @@ class Workspace:
         self.classes = classes
         self.most_rows = guards + 2  # op rows of one state
         longest = states + 1
-        # Moves are closed under any action, of which there are five: they are told to be in conflict only then.
-        lengths = (longest, 10 * longest, 4 * calls + 2, 4, longest, 2, 2, 2, 3, 0)
+        # Moves are closed under any action, of which there are four: they are told to be in conflict only then.
+        lengths = (longest, 8 * longest, 4 * calls + 2, 4, longest, 2, 2, 2, 3, 0)
         self.pools = {
             name: Pool(most, int(share * states), length, name not in _LISTS)
             for name, most, (share, length) in zip(POOLS, lengths, _USUAL, strict=True)
@@ -258,7 +258,7 @@ class Workspace:
             "actions": longest,
             "stack": longest,
             "pairs": 2 * longest,
-            "single": 5 * longest,
+            "single": 4 * longest,
             "edges": given["edge"].size + 3,
             "uses": classes,
             "firsts": classes,

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 BUNDLE_FIELDS = ("class_base", "special_base", "symbol_base", "soft_depth", "capacity", "finished_row")
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "state": (
-        *("state_cell", "state_break", "state_set", "state_loop"),
-        *("state_close", "close_break", "state_forced", "forced_after"),
-    ),
+    "state": ("state_cell", "state_break", "state_loop", "state_close", "close_break", "state_forced", "forced_after"),
     "break_list": ("breaks",),
     "close_break_list": ("close_breaks",),
     "cell": ("cell_row", "cell_exit", "cell_delta", "cell_default"),
@@ -104,7 +101,6 @@ def reserved(limits: Limits, words: int) -> dict[str, np.ndarray]:
         "state_cell": np.zeros(2, np.int32),
         "state_break": np.zeros(2, np.int32),
         "breaks": np.zeros((1, limits.breaks, 2), np.int32),
-        "state_set": np.zeros(2, np.int32),
         "state_loop": np.zeros(2, np.int32),
         "loop_bits": np.zeros((1, words), np.int32),
         "cell_row": np.zeros((1, limits.modes), np.int32),
@@ -257,7 +253,6 @@ def relocated(
         "state_break": _moved_number(t.state_break[2:], base["break_list"]),
         "breaks": _pad_breaks(t.breaks[1:], limits.breaks),
         "state_loop": _moved_number(loop.state_loop[2:], base["loop"]),
-        "state_set": t.state_set[2:],
         "loop_bits": loop.bits[1:].view(np.int32),
         "cell_row": row_of[t.cell_row[:, columns]],
         "cell_exit": _moved(t.cell_exit[:, columns], base["profile"]),

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import torch
 
-from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH, SET
+from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
 from .relocate import EMPTY_ROW, FULL_ROW, Limits
 
 
@@ -192,9 +192,7 @@ def advance(
         kind, number = op & KIND_MASK, op >> KIND_BITS
         pushes, pops = kind == PUSH, kind == POP
         # go
-        sets = kind == SET
-        next_state = number
-        next_counter = torch.where(sets, at(t["state_set"], torch.where(sets, number, 0)), act(kind, counter))
+        next_state, next_counter = number, act(kind, counter)
         # push: frame `depth` takes the stack symbol and the caller's counter
         frame = at(t["push"], torch.where(pushes, number, 0))
         fits = pushes & (depth < capacity)

@@ -38,12 +38,11 @@ def _place(name: str) -> tl.constexpr:
 
 KIND_BITS, KIND_MASK = tl.constexpr(ops.KIND_BITS), tl.constexpr(ops.KIND_MASK)
 ACTION_BITS, ACTION_MASK = tl.constexpr(ops.ACTION_BITS), tl.constexpr(ops.ACTION_MASK)
-PUSH_OP, SET_OP = tl.constexpr(ops.PUSH), tl.constexpr(ops.SET)
+PUSH_OP = tl.constexpr(ops.PUSH)
 SYMBOL_CLASS, CLASS_BASE = _place("symbol_class"), _place("class_base")
 SPECIAL_SYMBOL, SPECIAL_BASE = _place("special_symbol"), _place("special_base")
 TOKEN_OFFSET, TOKEN_BYTES = _place("token_offset"), _place("token_bytes")
 STATE_CELL, STATE_BREAK, BREAKS = _place("state_cell"), _place("state_break"), _place("breaks")
-STATE_SET = _place("state_set")
 STATE_LOOP, LOOP_BITS = _place("state_loop"), _place("loop_bits")
 CELL_ROW, CELL_EXIT = _place("cell_row"), _place("cell_exit")
 CELL_DELTA, CELL_DEFAULT = _place("cell_delta"), _place("cell_default")
@@ -186,8 +185,6 @@ def advance_kernel(  # type: ignore[no-untyped-def]
                     if kind < PUSH_OP:
                         q = number
                         c = _act(kind, c)
-                        if kind == SET_OP:
-                            c = tl.load(_table(addresses, STATE_SET) + q)
                     elif kind == PUSH_OP:
                         q = 0
                         if depth < tl.load(_table(addresses, CAPACITY) + bundle):

@@ -195,7 +195,7 @@ def _check_ops(name: str, t: Tables) -> None:
     op = np.ascontiguousarray(t.delta[:, 1])
     kind = kind_of(op)
     if op.size and (int(op.min()) < 0 or int(kind.max()) > POP):
-        raise refuse(name, "delta/op", int(op.min()) if int(op.min()) < 0 else int(kind.max()), "kinds 0 to 6", UNSOUND)
+        raise refuse(name, "delta/op", int(op.min()) if int(op.min()) < 0 else int(kind.max()), "kinds 0 to 5", UNSOUND)
 
     def most(some: np.ndarray) -> int:
         """The largest number among some ops; 0 if there is none."""

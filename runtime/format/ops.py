@@ -3,7 +3,6 @@
 The low ``KIND_BITS`` bits of an op are its kind, the others a number:
 
     kind 0 to 3     go to state `number`, and change the counter: keep it, add one, set it to 0, set it to 1
-    kind SET        go to state `number`, and set the counter to what the table ``state_set`` has for that state
     kind PUSH       push: row `number` of the table ``push``; the callee's counter is 0
     kind POP        pop, after which the frame below goes on as return set `number` says
     op 0            dead: state 0, counter kept
@@ -19,8 +18,8 @@ from __future__ import annotations
 
 from typing import Any
 
-KEEP, INCREMENT, ZERO, ONE = range(4)  # counter actions, and kinds of the ops that go to a state: those below PUSH
-SET, PUSH, POP = 4, 5, 6
+KEEP, INCREMENT, ZERO, ONE = range(4)  # counter actions, and the kinds of the ops that go to a state
+PUSH, POP = 4, 5
 KIND_BITS, KIND_MASK = 3, 7
 ACTION_BITS, ACTION_MASK = 2, 3
 DEAD, FINISHED = 0, 1  # the first two states: no text goes on; the end of turn was read

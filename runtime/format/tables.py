@@ -57,7 +57,6 @@ TABLES: dict[str, Table] = {
     "state_cell": Table("states", "first cell of a state", ((0, "cells"),)),
     "state_break": Table("states", "breakpoints of its counter", ((0, "breakpoint lists"),)),
     "breaks": Table("breakpoint lists", "breakpoint (at, count); list 0 has none", _COUNTERS, ("B", 2)),
-    "state_set": Table("states", "what an op of kind SET that goes to a state sets its counter to", ((0, MAX_COUNT),)),
     "cell_row": Table("cells", "row, by mode", ((0, "rows"),), ("M",)),
     "cell_exit": Table("cells", "exit profile, by mode; -1 for none", ((-1, "profiles"),), ("M",)),
     "cell_delta": Table("cells", "base of its row of `delta`", ((0, "transition bases"),)),
@@ -136,7 +135,6 @@ class Tables:
     state_cell: np.ndarray
     state_break: np.ndarray
     breaks: np.ndarray
-    state_set: np.ndarray
     cell_row: np.ndarray
     cell_exit: np.ndarray
     cell_delta: np.ndarray

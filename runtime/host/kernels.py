@@ -30,7 +30,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from ..format.ops import ACTION_BITS, ACTION_MASK, END_OF_TURN, FINISHED, KIND_BITS, KIND_MASK, SET
+from ..format.ops import ACTION_BITS, ACTION_MASK, END_OF_TURN, FINISHED, KIND_BITS, KIND_MASK
 from ..format.ops import PUSH as PUSH_OP
 from ..jit.memory import combine as _combine
 from ..jit.memory import copy as _copy
@@ -51,7 +51,6 @@ TABLES = (
     "state_cell",
     "state_break",
     "breaks",
-    "state_set",
     "cell_row",
     "cell_exit",
     "cell_delta",
@@ -110,7 +109,6 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     STATE_CELL,
     STATE_BREAK,
     BREAKS,
-    STATE_SET,
     CELL_ROW,
     CELL_EXIT,
     CELL_DELTA,
@@ -220,8 +218,7 @@ def _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode):  # t
     op = _int(delta, entry + 1)
     kind, number = op & KIND_MASK, op >> KIND_BITS
     if kind < PUSH_OP:
-        c = _int(_long(host, STATE_SET), number) if kind == SET else _act(kind, c)
-        return number, c, depth, top, used, (ACCEPTED if number else REFUSED)
+        return number, _act(kind, c), depth, top, used, (ACCEPTED if number else REFUSED)
     if kind == PUSH_OP:
         push = _long(host, PUSH)
         state = _int(push, 4 * number + 1 + mode)

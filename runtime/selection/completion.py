@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import DecodeError
 from ..format.container import UNSOUND, refuse
-from ..format.kernels.step import go, op_in, phase, phases_of
+from ..format.kernels.step import act, op_in, phase, phases_of
 from ..format.ops import ACTION_BITS, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
@@ -122,7 +122,6 @@ def _walk(a, t, begin, end, mode, reach, st, frames, result):  # type: ignore[no
     offset, tokens, plain = t.node_token_offset, t.node_tokens, t.plain
     symbol_class, delta, cell_delta, cell_default = a.symbol_class, a.delta, a.cell_delta, a.cell_default
     state_cell, state_break, first, bound = a.state_cell, a.state_break, a.close_first, a.bound
-    state_set = a.state_set
     if begin < end:
         _note(a, st, np.int64(node_depth[begin]) - 1)
     i = np.int64(begin)
@@ -138,8 +137,8 @@ def _walk(a, t, begin, end, mode, reach, st, frames, result):  # type: ignore[no
         if kind < PUSH:
             q = op >> KIND_BITS
             st[depth, 0], st[depth, 3], st[depth, 4] = q, st[above, 3], st[above, 4]
-            st[depth, 1] = go(state_set, kind, q, st[above, 1])
-            st[depth, 2] = go(state_set, kind, q, st[above, 2])
+            st[depth, 1] = act(kind, st[above, 1])
+            st[depth, 2] = act(kind, st[above, 2])
             if first[q + 1] == first[q] + 1 and state_break[q] == 0 and q != 1:
                 st[depth, 5], st[depth, 6] = bound[first[q]] + st[depth, 4], state_cell[q]
             else:

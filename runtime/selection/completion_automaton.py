@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.kernels.step import act, go, op_in, phase, return_in
+from ..format.kernels.step import act, op_in, phase, return_in
 from ..format.ops import ACTION_BITS, ACTION_MASK, DEAD, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import MAX_COUNT, NEVER, Tables
 from ..jit.memory import BARE, fixed, kernel
@@ -37,7 +37,6 @@ class Closing(NamedTuple):
     state_cell: np.ndarray
     state_break: np.ndarray
     breaks: np.ndarray
-    state_set: np.ndarray
     cell_delta: np.ndarray
     cell_default: np.ndarray
     delta: np.ndarray
@@ -68,8 +67,8 @@ class Closing(NamedTuple):
             cells: close_first … high.
         """
         parts = (
-            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.state_set, t.cell_delta, t.cell_default, delta,
-            t.push, t.return_offset, t.return_, *back, *cells,
+            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, delta, t.push,
+            t.return_offset, t.return_, *back, *cells,
         )  # fmt: skip
         return Closing._make((*map(fixed, parts), bound, t.modes, fixed(alive)))
 
@@ -142,7 +141,7 @@ def step(a, st, frames, depth, symbol, mode):  # type: ignore[no-untyped-def]
         return np.int64(0)
     kind, number = op & KIND_MASK, op >> KIND_BITS
     if kind < PUSH:
-        q, low, high = number, go(a.state_set, kind, number, low), go(a.state_set, kind, number, high)
+        q, low, high = number, act(kind, low), act(kind, high)
     elif kind == PUSH:
         q = np.int64(a.push[number, 1 + mode])
         if q == 0:

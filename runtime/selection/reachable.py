@@ -72,7 +72,6 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
         **tool_sets,
         "state_cell": first,
         "state_break": t.state_break[states],
-        "state_set": t.state_set[states],
         "cell_row": np.searchsorted(rows, t.cell_row[cells]),
         "cell_exit": _renumbered(profile, t.cell_exit[cells]),
         "cell_delta": base[0],

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.kernels.step import act, go, phase, return_in
+from ..format.kernels.step import act, phase, return_in
 from ..format.ops import ACTION_BITS, ACTION_MASK, DEAD, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
@@ -176,8 +176,8 @@ def _terms(finished, row, offset, value):  # type: ignore[no-untyped-def]
 
 @kernel()
 def least_ways(  # type: ignore[no-untyped-def]
-    first, lists, breaks, low, high, row, offset, op_of, class_of, weight, rank, state_set, push, modes, back_offset,
-    back, value, policy, work, steps,
+    first, lists, breaks, low, high, row, offset, op_of, class_of, weight, rank, push, modes, back_offset, back, value,
+    policy, work, steps,
 ):  # fmt: skip
     """Least weights to leave the frame from every close cell, and the first class of such a way, some steps further.
 
@@ -212,8 +212,7 @@ def least_ways(  # type: ignore[no-untyped-def]
                 if kind < PUSH:
                     if p == 1:
                         break
-                    q = number
-                    least, most = go(state_set, kind, number, least), go(state_set, kind, number, most)
+                    q, least, most = number, act(kind, least), act(kind, most)
                 elif p < modes:
                     q, least, most = np.int64(push[number, 1 + p]), np.int64(0), np.int64(0)
                 else:
@@ -343,7 +342,7 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                     token = np.int64(t.node_token[node])
                 kind, number = op & KIND_MASK, op >> KIND_BITS
                 if kind < PUSH:
-                    q, low, high = number, go(a.state_set, kind, number, low), go(a.state_set, kind, number, high)
+                    q, low, high = number, act(kind, low), act(kind, high)
                 elif kind == PUSH:
                     pushed = True
                     g, action = np.int64(a.push[number, 0]), np.int64(a.push[number, 3])
@@ -519,7 +518,7 @@ def ways_out(
     work = Terms(*_terms(a.close_first[FINISHED], rows.of_close, ops.offset, value))
     while not least_ways(
         a.close_first, a.close_break, a.close_breaks, a.low, a.high, rows.of_close, ops.offset, ops.op, ops.symbol,
-        signs.weight, signs.rank, a.state_set, a.push, a.modes, a.back_offset, a.back, value, policy, work, _STEPS,
+        signs.weight, signs.rank, a.push, a.modes, a.back_offset, a.back, value, policy, work, _STEPS,
     ):  # fmt: skip
         look()
     return value, policy, work.order[: work.at_[2]]

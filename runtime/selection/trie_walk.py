@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.kernels.step import act, go, op_in, phase, return_in
+from ..format.kernels.step import act, op_in, phase, return_in
 from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from ..format.tables import Tables
 from ..format.vocab import Vocab
@@ -34,7 +34,6 @@ class Machine(NamedTuple):
     state_cell: np.ndarray
     state_break: np.ndarray
     breaks: np.ndarray
-    state_set: np.ndarray
     cell_delta: np.ndarray
     cell_default: np.ndarray
     delta: np.ndarray
@@ -107,7 +106,7 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
             inside = True
             if kind < PUSH:
                 q = value
-                c = go(m.state_set, kind, value, c)
+                c = act(kind, c)
             elif kind == PUSH:
                 frames[depth, 0] = m.push[value, 0]
                 frames[depth, 1] = act(m.push[value, 3], c)
@@ -152,7 +151,7 @@ class Walker:
     def __init__(self, tables: Tables, vocab: Vocab, before: np.ndarray) -> None:
         t = tables
         self.machine = Machine(
-            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.state_set, t.cell_delta, t.cell_default, t.delta,
+            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, t.delta,
             before, t.push, t.return_offset, t.return_,
         )  # fmt: skip
         self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))

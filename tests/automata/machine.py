@@ -22,7 +22,7 @@ from toolc.compiler.pushdown.node_analysis import Facts
 from toolc.compiler.pushdown.nodes import NodePool
 from toolc.compiler.pushdown.pushdown import Automaton
 from toolc.compiler.terminals.terminal import terminal_dfa
-from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH, SET
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH
 
 
 @dataclass
@@ -50,9 +50,7 @@ class Run:
         kind, value = op & KIND_MASK, op >> KIND_BITS
         if op == 0:
             return False
-        if kind == SET:
-            self.state, self.counter = value, int(a.state_set[value])
-        elif kind < PUSH:
+        if kind < PUSH:
             self.state, self.counter = value, (self.counter, self.counter + 1, 0, 1)[kind]
         elif kind == PUSH:
             g, free, shallow, action = a.pushes[value]

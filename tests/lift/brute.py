@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from toolc.runtime.format.bundle import Bundle
-from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH, SET
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, PUSH
 from toolc.runtime.host.kernels import expand_row
 from toolc.runtime.host.matcher import Matcher
 from toolc.runtime.host.shared import host_of
@@ -35,7 +35,6 @@ def brute_bounds(bundle: Bundle, matcher: Matcher) -> np.ndarray:
         t.state_cell,
         t.state_break,
         t.breaks,
-        t.state_set,
         t.cell_delta,
         t.cell_default,
         t.delta,
@@ -105,7 +104,6 @@ def _brute(  # type: ignore[no-untyped-def]
     state_cell,
     state_break,
     breaks,
-    state_set,
     cell_delta,
     cell_default,
     delta,
@@ -149,8 +147,6 @@ def _brute(  # type: ignore[no-untyped-def]
             action = op & KIND_MASK
             if action < PUSH:
                 q = op >> KIND_BITS
-                if action == SET:
-                    c, action = state_set[q], 0
             elif action == PUSH:
                 row = push[op >> KIND_BITS]
                 frames[depth, 0] = row[0]

@@ -15,7 +15,7 @@ from toolc.compiler.link.row_hashes import keys
 from toolc.compiler.link.symbol_classes import common, leaders, spread
 from toolc.compiler.link.vocab_queries import Words
 from toolc.compiler.link.walk import bytes_to_call
-from toolc.runtime.format.ops import POP, PUSH, SET
+from toolc.runtime.format.ops import POP, PUSH
 from toolc.runtime.selection.comb import CombRows, pack_quickly, rows_at
 
 from ..lift.test_masks import vocab
@@ -217,7 +217,7 @@ def test_bytes_to_call_are_those_of_the_shortest_way() -> None:
     seen = set()
     for _ in range(60):
         states, width, pushes, most = int(rng.integers(3, 14)), 5, 4, int(rng.integers(2, 6))
-        kinds = rng.choice([0, 0, 0, SET, 1, PUSH, POP], (states, width), p=[0.2, 0.2, 0.2, 0.2, 0.1, 0.05, 0.05])
+        kinds = rng.choice([0, 0, 0, 0, 1, PUSH, POP], (states, width), p=[0.2, 0.2, 0.2, 0.2, 0.1, 0.05, 0.05])
         number = np.where(
             kinds == PUSH, rng.integers(0, pushes, (states, width)), rng.integers(2, states, (states, width))
         )

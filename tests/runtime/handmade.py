@@ -7,7 +7,6 @@ import random
 from functools import cache
 
 from toolc.runtime.format.bundle import Bundle
-from toolc.runtime.format.ops import SET
 from toolc.runtime.format.vocab import Vocab
 
 from ..slow_lift import Machine, Op, reference_lift, reference_vocab
@@ -177,7 +176,7 @@ def scrambled(seed: int, longest: int = 5) -> Machine:
                 roll = pick.random()
                 op: Op | None = None
                 if roll < 0.45:
-                    op = ("go", some(low), pick.choice((0, 0, 1, 1, 2, 3, SET)))
+                    op = ("go", some(low), pick.choice((0, 0, 1, 1, 2, 3)))
                 elif roll < 0.62:
                     g = pick.randrange(symbols) + (0 if low else symbols)
                     op = ("push", g, some(False), some(False), pick.choice((0, 1, 2, 3)))
@@ -202,7 +201,6 @@ def scrambled(seed: int, longest: int = 5) -> Machine:
         soft_depth=soft,
         capacity=40,
         modes=modes,
-        sets={q: pick.randint(0, 12) for q in range(2, states)},
     )
 
 

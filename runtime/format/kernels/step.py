@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...jit.memory import BARE, kernel
-from ..ops import INCREMENT, KEEP, SET, ZERO
+from ..ops import INCREMENT, KEEP, ZERO
 from ..tables import MAX_COUNT
 
 
@@ -75,9 +75,3 @@ def act(action, counter):  # type: ignore[no-untyped-def]
     if action == INCREMENT:
         return min(counter + 1, np.int64(MAX_COUNT))
     return action - ZERO
-
-
-@kernel(**BARE)
-def go(state_set, kind, state, counter):  # type: ignore[no-untyped-def]
-    """A counter after an op of some kind that goes to a state."""
-    return np.int64(state_set[state]) if kind == SET else act(kind, counter)
