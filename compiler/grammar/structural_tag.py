@@ -184,7 +184,7 @@ class StructuralTag:
                 expected=", ".join(_KEYS), hint=did_you_mean(kind, _KEYS),
             )  # fmt: skip
         self._only(value, ("type", *_KEYS[kind]), at)
-        make: Callable[[dict[str, Any], str, tuple[str, ...], bool], Expr] = getattr(self, f"_{kind}")
+        make: Callable[[dict[str, Any], str, tuple[str, ...], Last], Expr] = getattr(self, f"_{kind}")
         return make(value, at, ends, last)
 
     # -- formats of one text
