@@ -405,7 +405,8 @@ class StructuralTag:
         """
         triggers = list(groups(last))
         for one in triggers:
-            inside = next((other for other in (*triggers, *excludes) if other != one and other in one), None)
+            inside = next((other for other in triggers if other != one and other in one), None)
+            inside = next((other for other in excludes if other in one), inside)
             if inside is not None or not one:
                 raise SpecError(
                     "this trigger is never reached" if one else "an empty trigger",

@@ -321,6 +321,12 @@ REFUSED: list[tuple[str, Any, str, str]] = [
         "two triggers",
     ),
     (
+        "a trigger that is excluded",
+        {"type": "triggered_tags", "triggers": ["<"], "excludes": ["<"], "tags": [_TAG]},
+        "#/format/triggers",
+        "never reached",
+    ),
+    (
         "a trigger in another",
         {"type": "triggered_tags", "triggers": ["a<", "<"], "tags": [_TAG]},
         "#/format/triggers",
