@@ -147,7 +147,7 @@ class Turns:
                 if outputs(n):
                     open_outputs[n] = outputs(n)
             for n in list(open_outputs):
-                if self.scheduler.cache_outputs(f"turn{first + n}", open_outputs[n])["cached"]:
+                if self.scheduler.cache_outputs(f"turn{first + n}", open_outputs[n])["taken"]:
                     del open_outputs[n]
             for output in engine.step():
                 if output.finished:
@@ -229,7 +229,7 @@ class Bench:
             other = {"city": "Nowhere", "units": "celsius", "amount": 4321, "source": "GBP", "target": "USD"}
             arguments = {key: other[key] for key in arguments}
         output = json.dumps({"value": n})
-        return [[call.name, arguments, output, None, self.turns.after(call.name, output)]]
+        return [[0, call.name, arguments, output, None, self.turns.after(call.name, output)]]
 
     def arm(self, name: str, count: int, at_once: int, outputs: Callable[[int], list[list[Any]]] | None = None) -> None:
         """Greedy turns: without drafts, which are kept, or with them, which are compared."""
@@ -281,7 +281,7 @@ class Bench:
         prompt = self.turns.prompt("Pick a fruit.", DICE)
         chosen = {"toolc_bundle": "dice", "toolc_entry": "required/one"}
         params = SamplingParams(temperature=1.0, max_tokens=MOST, extra_args=chosen)
-        guess = ["pick", {"fruit": "fig", "size": "small"}, "0", None, []]
+        guess = [0, "pick", {"fruit": "fig", "size": "small"}, "0", None, []]
         counted = []
         for name, outputs in (("sampled off", []), ("sampled", [guess])):
             self.turns.drafting(bool(outputs))
