@@ -37,9 +37,10 @@ def definitions(
     rules = grammar.rules
     if sum(len(leaves(expr)) for expr in rules.values()) < WORTH:
         return []
-    apart = _counted(rules, refs) | _Openers(rules, bracketed).shared()
+    order = inner_first(refs)
+    apart = _counted(rules, refs) | _Openers(rules, order, bracketed).shared()
     found: dict[str, None] = {}
-    for rule in inner_first(refs):
+    for rule in order:
         if rule in rules and rule not in but and rule not in apart and bracketed(rule):
             if _is_large(rules, refs, rule, found):
                 found[rule] = None
@@ -82,10 +83,13 @@ def _counted(rules: Mapping[str, Expr], refs: Mapping[str, list[str]]) -> set[st
 class _Openers:
     """What the alternatives of choices begin with."""
 
-    def __init__(self, rules: Mapping[str, Expr], bracketed: Callable[[str], bool]) -> None:
+    def __init__(self, rules: Mapping[str, Expr], order: Iterable[str], bracketed: Callable[[str], bool]) -> None:
         self._rules = rules
-        self._bracketed = bracketed
         self._known: dict[str, frozenset[str | bytes]] = {}
+        for rule in order:  # each after those that it names
+            if rule in rules:
+                look()
+                self._known[rule] = frozenset([rule]) if bracketed(rule) else self._firsts(rules[rule])
 
     def shared(self) -> set[str]:
         """The bracketed rules with which one alternative begins, and another alternative with the same bracket."""
@@ -114,13 +118,8 @@ class _Openers:
         """Names of the bracketed rules, and the first bytes of the literals, with which an expression may begin."""
         if isinstance(expr, Literal):
             return frozenset([expr.data[:1]])
-        if isinstance(expr, Ref) and expr.name in self._rules:
-            if self._bracketed(expr.name):
-                return frozenset([expr.name])
-            if expr.name not in self._known:
-                self._known[expr.name] = frozenset()  # for a rule that begins with itself
-                self._known[expr.name] = self._firsts(self._rules[expr.name])
-            return self._known[expr.name]
+        if isinstance(expr, Ref):
+            return self._known.get(expr.name, frozenset())  # none of a rule that recurs through this one
         if isinstance(expr, Repeat):
             return self._firsts(expr.item)
         if isinstance(expr, Choice):

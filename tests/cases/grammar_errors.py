@@ -18,7 +18,6 @@ GRAMMAR_ERRORS: list[tuple[str, str, type[ToolcError], str, str]] = [
     ("undefined/start", 'a: "x"', GrammarError, "", "no rule start"),
     ("undefined/everything", "// nothing yet\n", GrammarError, "", "found no rules"),
     ("undefined/import", "%import nowhere.X\nstart: X", GrammarError, ":1:1", "nowhere"),
-    ("undefined/declared", "start: X\n%declare X\n", GrammarError, ":1:8", "declared but not defined"),
     ("twice", 'start: "a"\nstart: "b"', GrammarError, ":2:1", "more than once"),
     ("repeat/order", 'start: "a"~3..2\n', GrammarError, ":1:11", "~3..2"),
     ("range/order", 'start: "b".."a"', GrammarError, ":1:8", "ascending"),
