@@ -88,9 +88,8 @@ def test_a_tool_more_costs_a_group(place: int) -> None:
     compiled(SPEC, whitespace=8)  # where runs begin and end follows from the content of the members
     new = tool("new", {"type": "object", "properties": {"new": {}}})
     more = compiled([*SPEC[:place], new, *SPEC[place:]], whitespace=8)
-    assert (
-        1 <= more.report["parts"]["all"] - more.report["parts"]["reused"] <= 3
-    )  # its run, and where the next one begins
+    made = more.report["parts"]["all"] - more.report["parts"]["reused"]
+    assert 1 <= made <= 3  # its run, perhaps cut in two, and the next one
     assert more.report["parts"]["all"] >= 6
 
 
