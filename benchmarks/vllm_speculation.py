@@ -252,7 +252,7 @@ class Bench:
         """Two turns with the output between them: the client comes back, or the sequence stays."""
         some = [n for n in range(0, len(self.said), len(ENTRIES)) if self.handed(n, True)][:count]
         prompts = [self.prompts[n] for n in some]
-        bridges = [self.handed(n, True)[0][4] for n in some]
+        bridges = [self.handed(n, True)[0][5] for n in some]
         longer = [self.prompts[n] + self.said[n] + bridge for n, bridge in zip(some, bridges, strict=True)]
         self.turns.drafting(True)
 
