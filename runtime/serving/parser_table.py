@@ -83,7 +83,8 @@ TOOL_PARSERS: dict[str, dict[str, ToolParser]] = {
         "lfm2": ToolParser(("lfm2",)),
         "ling3": ToolParser(("glm47", "glm45")),
         "llama3_json": ToolParser(("llama3",)),
-        "llama4_json": ToolParser(("llama4_json", "llama3")),
+        # Of calls right after another, as llama4_json writes them, the parser reads none.
+        "llama4_json": ToolParser(("llama3", "llama4_json")),
         "llama4_pythonic": ToolParser(("pythonic",)),
         "longcat": ToolParser(("longcat",)),
         "mimo": ToolParser(("mimo",)),
