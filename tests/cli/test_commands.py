@@ -475,7 +475,7 @@ def test_what_a_grammar_is_written_in(toolc: Toolc, tmp_path: Path) -> None:
         assert toolc("grammar", *arguments, stdin=stdin).stdout == 'start: "a"+\n'
         assert len({toolc("key", "a.gbnf").stdout, toolc("key", *arguments, stdin=stdin).stdout}) == 1
     (tmp_path / "b.gbnf").write_text("root ::= b\n")
-    assert "GrammarError at b.gbnf:1:10\n  there is no rule b" in toolc("compile", "b.gbnf").stderr
+    assert "GrammarError [TC301] at b.gbnf:1:10\n  there is no rule b" in toolc("compile", "b.gbnf").stderr
     done = toolc("compile", "a.txt", "--syntax", "gbnf", "--store", "store")
     assert done.returncode == 2 and "the ending of a file says what a grammar is written in" in done.stderr
     assert toolc("compile", "a.gbnf", "--store", "store").returncode == 0
