@@ -41,8 +41,7 @@ class Machine:
     """
 
     def __init__(self, bundle: Bundle) -> None:
-        t = bundle.tables
-        self.bundle = bundle
+        self.bundle, t = bundle, bundle.tables
         self.view: dict[str, Any] = {name: array.data for name, array in t.arrays().items() if array.size}
         self.modes, self.soft_depth, self.capacity = t.modes, bundle.meta["soft_depth"], bundle.meta["capacity"]
         self._width = {name: getattr(t, name).shape[1] for name in set(BREAKS.values())}
