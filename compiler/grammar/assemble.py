@@ -368,6 +368,7 @@ def _custom_tools(
             continue
         place = f"{_name_of(spec, tool)}#{tool.custom.pointer}"
         with _refusing(refused, number, budget):
+            regex = regex_of(tool.custom.definition, place, "ecma") if tool.custom.syntax == "regex" else None
             if not writes_text(tool, protocol):
                 if tool.custom.syntax == "lark":
                     raise UnsupportedError(
@@ -380,8 +381,7 @@ def _custom_tools(
             if tool.custom.syntax == "lark":
                 found = lark_grammar(tool.custom.definition, place, budget or Budget(seconds=None))
                 body: Expr = embedded.grammar(found, place)
-            elif tool.custom.syntax == "regex":
-                regex = regex_of(tool.custom.definition, place, "ecma")
+            elif regex is not None:
                 body = embedded.terminal(concat(without(kept_out), regex))
             else:
                 body = embedded.terminal(text_regex(kept_out))

@@ -93,6 +93,8 @@ def test_other_protocols_write_a_string(protocol: str) -> None:
     ) as caught:
         compiled([chat("sql", "lark", LARK), FUNCTION], protocol)
     assert caught.value.place == "spec#/0/custom/format/grammar/definition"
+    with pytest.raises(GrammarError, match="unbalanced parenthesis"):  # it would close the group around it
+        compiled([flat("when", "regex", "a)|(?:b"), FUNCTION], protocol)
 
 
 @pytest.mark.parametrize(("tool", "place", "words"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
