@@ -69,17 +69,17 @@ def regex_nullable(regex: rx.Regex) -> bool:
     return isinstance(regex, rx.Start | rx.End)
 
 
-def expr_nullable(expr: Expr, known: set[str]) -> bool:
-    """Whether an expression derives the empty text, if the rules in ``known`` do."""
+def expr_nullable(expr: Expr, known: set[str], empty: Callable[[rx.Regex], bool] = regex_nullable) -> bool:
+    """Whether an expression derives the empty text, if rules in ``known`` and terminals of which ``empty`` holds do."""
     if isinstance(expr, Ref):
         return expr.name in known
     if isinstance(expr, Sequence):
-        return all(expr_nullable(item, known) for item in expr.items)
+        return all(expr_nullable(item, known, empty) for item in expr.items)
     if isinstance(expr, Choice):
-        return any(expr_nullable(option, known) for option in expr.options)
+        return any(expr_nullable(option, known, empty) for option in expr.options)
     if isinstance(expr, Repeat):
-        return expr.low == 0 or expr_nullable(expr.item, known)
-    return isinstance(expr, Text) or (isinstance(expr, Terminal) and regex_nullable(expr.regex))
+        return expr.low == 0 or expr_nullable(expr.item, known, empty)
+    return isinstance(expr, Text) or (isinstance(expr, Terminal) and empty(expr.regex))
 
 
 def _productive(expr: Expr, known: set[str]) -> bool:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from .. import regex as rx
 from ..budget import look
-from ..ir.nodes import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal, Text
+from ..ir.nodes import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Special, Terminal
 from ..regex import charset
 from ..regex.charset import Ranges
+from .analysis import expr_nullable
 
 
 @dataclass(frozen=True)
@@ -143,15 +144,7 @@ def empty_rules(grammar: Grammar) -> set[str]:
 
 def may_be_empty(expr: Expr, known: set[str]) -> bool:
     """Whether an expression may derive the empty text, if looks are met and the rules in ``known`` may."""
-    if isinstance(expr, Ref):
-        return expr.name in known
-    if isinstance(expr, Sequence):
-        return all(may_be_empty(item, known) for item in expr.items)
-    if isinstance(expr, Choice):
-        return any(may_be_empty(option, known) for option in expr.options)
-    if isinstance(expr, Repeat):
-        return expr.low == 0 or may_be_empty(expr.item, known)
-    return isinstance(expr, Text) or (isinstance(expr, Terminal) and edge_of_regex(expr.regex, True)[1])
+    return expr_nullable(expr, known, lambda regex: edge_of_regex(regex, True)[1])
 
 
 def edge_of(leaf: Expr, ahead: bool) -> Ranges:
