@@ -34,7 +34,7 @@ from .errors import (
 )
 from .key import FORMAT, UNSAID, grammar_digest, recipe
 from .option_checks import check_fit, checked_options
-from .options import BUILTIN, Options, version
+from .options import BUILTIN, Options, cores, version
 from .specs import Spec, read_spec
 from .specs.json_values import check_response
 from .specs.marks import MARKS, request_of
@@ -511,9 +511,9 @@ def _compile(
     from .vocab.encode import encoder
     from .vocab.load import fingerprint
     from .vocab.objects import readable
-    from .warmup import tell_if_cold
+    from .warmup import warm_if_cold
 
-    tell_if_cold()
+    warm_if_cold(cores())
 
     def as_written() -> Grammar:
         """A grammar that people wrote, with its left recursion, where it is the whole."""

@@ -1,8 +1,8 @@
 """The kernels of toolc compiled before they are called, several at a time.
 
 numba compiles a kernel when it is first called, one after the other, and keeps it for all later processes. On a new
-machine that is most of a minute before the first bundle. Which kernels there are and for what arguments does not depend
-on the spec: kernels.json lists them, so that as many processes as there are cores can compile a share each.
+machine that is three minutes of one core before the first bundle. Which kernels there are and for what arguments does
+not depend on the spec: kernels.json lists them, so that as many processes as there are cores can compile a share each.
 
 Leaves out   the kernels themselves; where numba keeps them.
 Invariants   what is not listed, or failed here, is compiled when it is called, as ever; a list that is out of date
@@ -42,8 +42,8 @@ LATER = frozenset(
 )
 """Modules whose kernels a small spec does not call: a single compile leaves them until they are called."""
 _SOME_FAILED = 3  # the exit code of a process in which some kernels failed
-_CHILD = (  # nothing is imported from the folder that the command was given in
-    "import sys; sys.path = [folder for folder in sys.path if folder];"
+_CHILD = (  # nothing is imported from the folder that the command was given in; garbage is not worth the looking
+    "import gc, sys; gc.disable(); sys.path = [folder for folder in sys.path if folder];"
     f"from {__name__} import compile_modules; compile_modules(sys.argv[1:])"
 )
 
@@ -81,13 +81,22 @@ _told: list[bool] = []
 """Not empty once this process has said that it compiles kernels."""
 
 
-def tell_if_cold() -> None:
-    """Say once, as a warning in the log, why the first compile of a program takes so long."""
+def warm_if_cold(processes: int) -> None:
+    """Compile the kernels that a small spec needs, where numba has kept none; say so once, as a warning in the log.
+
+    What fails here is compiled, or fails, when it is called.
+
+    Args:
+        processes: how many compile at a time; with one, kernels are compiled when they are called.
+    """
     if not _told and is_cold():
         _LOG.warning(
-            "toolc compiles its own kernels, once on this machine; that takes up to a minute. `toolc warmup` does it "
-            "beforehand, on all cores"
+            "toolc compiles its own kernels, once on this machine: three minutes of processor time, on %d cores. "
+            "`toolc warmup` does it beforehand",
+            processes,
         )
+        if processes > 1 and sys.executable:  # which a program with Python inside of it may lack
+            warm_up(processes, later=False)
     _told.append(True)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from toolc.compiler import compile_grammar, warmup
+from toolc.compiler import compile_grammar, pipeline, warmup
 from toolc.compiler.warmup import LATER, LIST, listed, shares, warm_up
 
 # The demo, which compiles by parts, loads and decodes; and schemas that it is simpler than: tools of an OpenAPI
@@ -124,12 +124,18 @@ def test_a_single_compile_leaves_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not LATER & (modules[0] | modules[1]) and modules[2] | modules[3] >= LATER
 
 
-def test_a_program_is_told_once_why_it_waits(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_program_that_waits_is_told_once_and_uses_all_cores(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(warmup, "_told", [])
     monkeypatch.setattr(warmup, "is_cold", lambda: True)
+    warmed: list[int] = []
+    monkeypatch.setattr(warmup, "warm_up", lambda processes, later: warmed.append(processes))
+    monkeypatch.setattr(pipeline, "cores", lambda: 3)
     for _ in range(2):
         compile_grammar('start: "yes"\n', "builtin")
     assert [record.levelname for record in caplog.records if "own kernels" in record.message] == ["WARNING"]
+    assert warmed == [3]
 
 
 def test_numba_keeps_what_was_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
