@@ -90,3 +90,38 @@ def test_blanks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [line["whitespace"] for line in lines] == ["spaced", 2]
     assert lines[0]["trailing"] == 0 and lines[0]["blanks"] <= 6 and lines[0]["states"] < lines[1]["states"]
     assert all(0 < line["forced_percent"] < 100 and line["questions"] == 2 for line in lines)
+
+
+def test_maskbench_counts_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of three cases one passes, one says of an instance what is not so, and one cannot be compiled."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    from benchmarks import maskbench
+
+    words = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokens = Tokenizer(models.BPE({word: n for n, word in enumerate(words)}, []))
+    tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokens.decoder = decoders.ByteLevel()
+    tokens.add_special_tokens(["</s>"])
+    tokens.save(str(tmp_path / "tokenizer.json"))
+    schema = {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "additionalProperties": False}
+    right = [{"data": {"a": 1, "b": 2}, "valid": True}, {"data": {"a": "1"}, "valid": False}]
+    wrong = [
+        {"data": {"a": 1}, "valid": False},
+        {"data": {"c": 1}, "valid": True},
+        {"data": {"b": 1, "a": 2}, "valid": True, "order": True},
+    ]
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    for name, case in (("right", (schema, right)), ("wrong", (schema, wrong)), ("not", ({"type": "nothing"}, right))):
+        (folder / f"{name}.json").write_text(json.dumps({"schema": {"type": "object"} | case[0], "tests": case[1]}))
+    lines = tmp_path / "cases.jsonl"
+    lines.write_text("".join(json.dumps(case) + "\n" for case in maskbench.read_cases(folder)))
+    out = tmp_path / "out.jsonl"
+    maskbench.main(["toolc", "--cases", str(lines), "--tokenizer", str(tmp_path / "tokenizer.json"), "--out", str(out)])
+    refused, passed, failed = [json.loads(line) for line in out.read_text().splitlines()]
+    assert refused["id"] == "not" and "type" in refused["refused"]
+    assert [passed[key] for key in ("over", "over_order", "under")] == [0, 0, 0] and len(passed["steps"]) > 10
+    assert [failed[key] for key in ("over", "over_order", "under")] == [1, 1, 1]
+    table = capsys.readouterr().out
+    assert "| cases passed | 33.3% |" in table and "| schemas refused | 1 |" in table
