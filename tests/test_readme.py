@@ -40,8 +40,8 @@ def test_python(repository: Path, folder: Path) -> None:
     pytest.importorskip("torch")
     names: dict[str, Any] = {}
     code = [text for kind, text in blocks(repository / "README.md") if kind == "python"]
-    assert len(code) == 4
-    for text in code[2:]:
+    assert len(code) == 5
+    for text in code[3:]:
         exec(compile(text, "README.md", "exec"), names)  # a test of our own file
     call = json.loads(names["text"])
     assert list(call) == ["name", "arguments"]
@@ -51,7 +51,7 @@ def test_python(repository: Path, folder: Path) -> None:
 def test_the_model_of_a_reader(
     repository: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first two blocks, with a tiny random model in the place of the one that they name."""
+    """The first three blocks, with a tiny random model in the place of the one that they name."""
     pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     path = str(make_model(folder / "small"))
@@ -59,7 +59,7 @@ def test_the_model_of_a_reader(
         load = kind.from_pretrained
         monkeypatch.setattr(kind, "from_pretrained", lambda name, load=load: load(path))
     names: dict[str, Any] = {"__name__": "README"}
-    for text in [text for kind, text in blocks(repository / "README.md") if kind == "python"][:2]:
+    for text in [text for kind, text in blocks(repository / "README.md") if kind == "python"][:3]:
         exec(compile(text, "README.md", "exec"), names)  # a test of our own file
     assert "days" in capsys.readouterr().out and len(names["messages"]) > 1
 
@@ -87,7 +87,7 @@ def test_make_targets(repository: Path) -> None:
 
 
 def test_links(repository: Path) -> None:
-    for page in [repository / "README.md", *(repository / "docs").glob("*.md")]:
+    for page in [repository / "README.md", *(repository / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 

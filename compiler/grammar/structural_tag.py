@@ -146,19 +146,19 @@ class StructuralTag:
                 "the structural tag has no format", place=self._at(pointer), expected="format",
                 hint="or structures and triggers, the older form",
             )  # fmt: skip
-        self._only(document, ("type", "structures", "triggers"), pointer)
+        self._only(document, ("type", "structures", "triggers", "at_least_one"), pointer)
         tags = []
         for tag, at in self._list(document, "structures", pointer):
             want(tag, dict, self._at(at), "a structure: begin, schema, end")
             self._only(tag, ("begin", "schema", "end"), at)
-            schema = self._need(tag, "schema", at)
+            schema = {} if tag.get("schema", "") is None else self._need(tag, "schema", at)  # as SGLang has it
             if isinstance(schema, str):
                 schema = parse_json(schema, self._at(f"{at}/schema"))
             content = {"type": "json_schema", "json_schema": schema}
             new = {"type": "tag", "begin": self._need(tag, "begin", at), "content": content}
             tags.append(({**new, "end": self._need(tag, "end", at)}, at, f"{at}/schema"))
         triggers = self._strings(document, "triggers", pointer)
-        return self._triggered(tags, triggers, (), True, False, False, pointer)
+        return self._triggered(tags, triggers, (), True, False, self._flag(document, "at_least_one", pointer), pointer)
 
     def format(self, value: Any, at: str, ends: tuple[str, ...], last: Last) -> Expr:
         """A format.

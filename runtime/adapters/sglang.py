@@ -1,9 +1,10 @@
 """A grammar backend for SGLang: `--grammar-backend toolc`, once toolc is installed beside it.
 
 SGLang loads the entry point `toolc` of the group `sglang.srt.plugins` in every process, which calls `register`. A
-request's `json_schema` (or `structural_tag`) is either {"toolc_bundle": "weather", "toolc_entry": "required"}, a bundle
-that was compiled before (see choice.py), or, for `json_schema`, a JSON Schema, compiled where toolc.compiler is
-installed. SGLang does not tell a grammar its request's `max_new_tokens`: a budget is stated as `toolc_budget`.
+request's `json_schema`, `structural_tag` (which SGLang also makes of `tools`), `regex` or `ebnf` is compiled, where
+toolc.compiler is installed. A `json_schema` or `structural_tag` may also be {"toolc_bundle": "weather", "toolc_entry":
+"required"}, a bundle that was compiled before (see choice.py). SGLang does not tell a grammar its request's
+`max_new_tokens`: a budget is stated as `toolc_budget`.
 
 Leaves out   the masks: see matcher.py and rows.py. Free text before the end of reasoning: SGLang's own wrapper does
              that, as for its other backends, but for bundles whose entry reads the reasoning itself.
@@ -46,6 +47,8 @@ NAME = "toolc"
 ANY_OBJECT = "$$ANY$$"
 REFUSED = (ToolcError, ValueError, OSError, RecursionError)  # what a request may lead to
 COMPILERS = "toolc.compilers"  # entry points: the runtime does not import the compiler
+HOW: dict[str, dict[str, str]] = {"json_schema": {}, "structural_tag": {}, "regex": {}, "ebnf": {"syntax": "ebnf"}}
+"""What a request may give, by its parameter: an entry point, and what else that is told."""
 
 
 class ToolcGrammar(BaseGrammarObject):
@@ -183,30 +186,28 @@ class ToolcBackend(_Current, BaseGrammarBackend):
     # ------------------------------------------------------------ requests
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
-        try:
-            value = {"type": "object"} if key_string == ANY_OBJECT else json.loads(key_string, parse_float=exact)
-            if isinstance(value, dict) and "toolc_bundle" in value:
-                return self._chosen(value)
-            return self._grammar(self._compiled(value))
-        except REFUSED as error:
-            return InvalidGrammarObject(str(error))
+        return self._dispatch("json_schema", '{"type": "object"}' if key_string == ANY_OBJECT else key_string)
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
-        try:
-            value = json.loads(key_string)
-            if isinstance(value, dict) and "toolc_bundle" in value:
-                return self._chosen(value)
-        except REFUSED as error:
-            return InvalidGrammarObject(str(error))
-        return InvalidGrammarObject(
-            'toolc takes {"toolc_bundle": …} here: compile the tools with `toolc compile` first'
-        )
+        return self._dispatch("structural_tag", key_string)
 
     def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
-        return InvalidGrammarObject("toolc takes no bare regular expression: give a JSON Schema with a pattern")
+        return self._dispatch("regex", key_string)
 
     def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
-        return InvalidGrammarObject("toolc takes no EBNF: compile a Lark grammar, and give it as toolc_bundle")
+        return self._dispatch("ebnf", key_string)
+
+    def _dispatch(self, kind: str, text: str) -> BaseGrammarObject:
+        """The grammar of a request's parameter, a key of `HOW`, or why there is none."""
+        try:
+            value: Any = text
+            if kind in ("json_schema", "structural_tag"):
+                value = json.loads(text, parse_float=exact)
+                if isinstance(value, dict) and "toolc_bundle" in value:
+                    return self._chosen(value)
+            return self._grammar(self._compiled(kind, value))
+        except REFUSED as error:
+            return InvalidGrammarObject(str(error))
 
     def _chosen(self, value: dict[str, Any]) -> ToolcGrammar:
         choice = self._shelf.choose(value)
@@ -221,26 +222,26 @@ class ToolcBackend(_Current, BaseGrammarBackend):
         except REFUSED:
             return False  # whoever asks for it anew is told why
 
-    def _compiled(self, schema: Any) -> Bundle:
+    def _compiled(self, kind: str, value: Any) -> Bundle:
+        """The bundle of a schema, structural tag, regular expression or grammar: see `HOW`."""
         try:
-            (found,) = entry_points(group=COMPILERS, name="json_schema")
-            compile_schema = found.load()
+            (found,) = entry_points(group=COMPILERS, name=kind)
+            compile_ = found.load()
         except (ValueError, ImportError) as error:
             raise DecodeError(
-                "schemas cannot be compiled here",
-                found=f"no entry point json_schema of the group {COMPILERS}, or none that loads ({error})",
+                f"{kind} cannot be compiled here",
+                found=f"no entry point {kind} of the group {COMPILERS}, or none that loads ({error})",
                 hint='install toolc with its compiler, or compile before and give {"toolc_bundle": …}',
             ) from error
         with self._lock:
             if self._vocab is None:
                 self._vocab = self._shelf.vocab  # with the ends of turn of the bundles that are served
             if self._vocab is None:
-                bundle: Bundle = compile_schema(
-                    schema, self._tokenizer.name_or_path, eos=self._ends, logits_width=self._vocab_size
-                ).bundle
+                ends: dict[str, Any] = {"eos": self._ends, "logits_width": self._vocab_size}
+                bundle: Bundle = compile_(value, self._tokenizer.name_or_path, **ends, **HOW[kind]).bundle
                 self._vocab = bundle.vocab
                 return bundle
-        return compile_schema(schema, self._vocab).bundle
+        return compile_(value, self._vocab, **HOW[kind]).bundle
 
     def _grammar(
         self, bundle: Bundle, entry: str = "start", budget: int | None = None, named: tuple[str, Bundle] | None = None

@@ -12,6 +12,7 @@ from typing import Any, Optional
 import pytest
 import torch
 
+from toolc.compiler.lift.vocab import load_vocab
 from toolc.runtime.reference import Sequence
 
 from .handmade import bundle
@@ -132,13 +133,42 @@ def test_refusals(backend: ToolcBackend) -> None:
         (backend.dispatch_json('{"toolc_bundle": "counted", "toolc_budget": 2}'), "at least 3"),
         (backend.dispatch_json("{"), "Expecting"),
         (backend.dispatch_json('{"type": "array", "uniqueItems": true}'), "uniqueItems"),
-        (backend.dispatch_structural_tag('{"format": {}}'), "toolc_bundle"),
-        (backend.dispatch_regex("a"), "JSON Schema"),
-        (backend.dispatch_ebnf("a"), "Lark"),
+        (backend.dispatch_structural_tag('{"type": "structural_tag", "format": {}}'), "type"),
+        (backend.dispatch_regex("a("), "a("),
+        (backend.dispatch_ebnf("root ::= other"), "other"),
         (ToolcBackend(None, 64).dispatch_json('{"toolc_bundle": "words"}'), "too narrow"),
         (ToolcBackend(None, 4096).dispatch_json('{"toolc_bundle": "words"}'), "too wide"),
     ):
         assert isinstance(found, base.InvalidGrammarObject) and message in found.error_message
+
+
+def test_what_sglang_makes_of_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of tools with a parser of calls, in its older form of tags; of a pattern; of a grammar."""
+    monkeypatch.setenv("TOOLC_BUNDLES", str(tmp_path))
+    size = load_vocab("builtin").size
+    backend = ToolcBackend(SimpleNamespace(name_or_path="builtin"), size)
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    structures = [
+        {"begin": '<tool_call>{"name": "add", "arguments": ', "schema": schema, "end": "}</tool_call>"},
+        {"begin": '<tool_call>{"name": "any", "arguments": ', "schema": None, "end": "}</tool_call>"},
+    ]
+    tag = {"type": "structural_tag", "structures": structures, "triggers": ["<tool_call>"]}
+    call = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+    wrong, free = call.replace("1", '"1"'), call.replace("add", "any").replace("1", '"1"')
+    for needed in (False, True):
+        grammar = backend.dispatch_structural_tag(json.dumps({**tag, "at_least_one": needed}))
+        assert isinstance(grammar, ToolcGrammar), grammar.error_message
+        assert may_end(grammar, call) and may_end(grammar, free) and not may_end(grammar, wrong)
+        assert may_end(grammar, "Hello") is not needed
+    for grammar in (backend.dispatch_regex("[ab]{3}"), backend.dispatch_ebnf('root ::= ("a" | "b")+')):
+        assert isinstance(grammar, ToolcGrammar), grammar.error_message
+        assert may_end(grammar, "aba") and not may_end(grammar, "abc")
+
+
+def may_end(grammar: ToolcGrammar, text: str) -> bool:
+    """Whether a request's grammar accepts a whole text."""
+    matcher = grammar.matcher.fork()
+    return matcher.advance_bytes(text.encode()) == len(text) and matcher.is_complete
 
 
 def test_what_strangers_send(backend: ToolcBackend, tmp_path: Path) -> None:
