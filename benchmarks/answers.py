@@ -36,7 +36,7 @@ from .arms import Arms, Constraint
 from .questions import MOST, Question, questions_of
 from .regions import BLANKS, Place
 
-ARMS = "free,spaced,spaced/any,spaced/forced,compact,8,xgrammar/pretty,xgrammar,llguidance"
+ARMS = "free,spaced,spaced/any,spaced/canonical,compact,8,xgrammar/pretty,xgrammar,llguidance"
 PROSE = 48
 """Tokens after which a free answer without a brace is left: it is no call."""
 _SYSTEM = """You call tools. These are the tools:
@@ -145,9 +145,6 @@ class Model:
         allowed = torch.from_numpy(np.unpackbits(mask.view(np.uint8), bitorder="little")[: self.size].view(bool))
         token = int(logits.masked_fill(~allowed, -torch.inf).argmax())
         answer.pending = answer.pending or answer.constraint.forced()
-        if answer.pending and answer.constraint.writes_forced:
-            token = answer.pending[0]
-            allowed = torch.arange(self.size) == token
         kept = chances * allowed
         region = answer.place.region
         blank = torch.dot(chances - kept, self.begins_blank).item() if region in ("start", "structure") else 0.0

@@ -4,7 +4,8 @@
 
 Three tables a file: what each arm wrote, over the questions that all arms answered; right calls of each arm against
 those of one arm, pair by pair (exact McNemar test); where the mask of that arm took probability away. With `--lost`,
-the tokens most often wanted and forbidden, by region. A range is the 95% interval of Wilson.
+the tokens most often wanted and forbidden, by region. Shares have the 95% interval of
+Wilson, means of differences a normal one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import statistics
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -90,9 +92,12 @@ def of_pairs(lines: Lines, arms: list[str], questions: list[str], beside: str) -
         pairs = Counter((lines[arm][q]["right"], lines[beside][q]["right"]) for q in questions)
         only, other = pairs[True, False], pairs[False, True]
         same = sum(lines[arm][q]["text"] == lines[beside][q]["text"] for q in questions)
+        more = [lines[arm][q]["tokens"] - lines[beside][q]["tokens"] for q in questions]
+        half = 1.96 * statistics.stdev(more) / math.sqrt(len(more))
         if arm != beside:
-            rows.append([arm, str(only), str(other), f"{mcnemar(only, other):.3f}", str(same)])
-    return table(["arm", "only it is right", f"only {beside} is", "p", "same text"], rows)
+            tokens = f"{statistics.mean(more):+.1f} ± {half:.1f}"
+            rows.append([arm, str(only), str(other), f"{mcnemar(only, other):.3f}", str(same), tokens])
+    return table(["arm", "only it is right", f"only {beside} is", "p", "same text", "tokens more"], rows)
 
 
 def taken_of(line: dict[str, Any]) -> list[tuple[str, float, str]]:

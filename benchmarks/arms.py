@@ -1,7 +1,7 @@
 """Give every arm of `benchmarks.answers` one face: a constraint that fills a mask and reads a token.
 
 An arm is ``free``, one of toolc's settings, ``xgrammar`` or ``llguidance``. A setting is ``WHITESPACE``, with ``/any``
-for keys in any order, with ``/forced`` for tokens that are written without asking the model where `forced` names them.
+for keys in any order, with ``/canonical`` for the option of that name.
 The peers get the schemas as toolc reads them, each in an object with ``name`` and ``arguments``, and the blanks of
 ``spaced``. ``xgrammar/pretty`` demands a new line and two blanks of indentation for each open bracket, as
 ``json.dumps(…, indent=2)`` writes.
@@ -26,13 +26,7 @@ from .questions import Question
 
 
 class Constraint(ABC):
-    """What one answer may contain.
-
-    Attributes:
-        writes_forced: whether tokens that are forced are written without asking the model.
-    """
-
-    writes_forced = False
+    """What one answer may contain."""
 
     @abstractmethod
     def fill(self, mask: np.ndarray) -> None:
@@ -50,9 +44,8 @@ class Constraint(ABC):
 class Toolc(Constraint):
     """toolc's masks."""
 
-    def __init__(self, bundle: Bundle, writes_forced: bool) -> None:
+    def __init__(self, bundle: Bundle) -> None:
         self.matcher = Matcher(bundle)
-        self.writes_forced = writes_forced
 
     def fill(self, mask: np.ndarray) -> None:
         self.matcher.fill(mask)
@@ -148,9 +141,12 @@ class Arms:
             grammar = llguidance.LLMatcher.grammar_from_json_schema(json.dumps(whole(question)), blanks)
             return LLGuidance(self._llguidance, grammar, self.ends)
         blanks, *words = arm.split("/")
-        order = "any" if "any" in words else "declared"
-        options = Options(whitespace=int(blanks) if blanks.isdigit() else blanks, key_order=order)
-        return Toolc(compile_tools(question.functions, self.folder, options=options).bundle, "forced" in words)
+        options = Options(
+            whitespace=int(blanks) if blanks.isdigit() else blanks,
+            key_order="any" if "any" in words else "declared",
+            canonical="canonical" in words,
+        )
+        return Toolc(compile_tools(question.functions, self.folder, options=options).bundle)
 
     @cached_property
     def _xgrammar(self) -> Any:

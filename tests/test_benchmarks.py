@@ -92,7 +92,7 @@ def test_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
     where = ["--model", str(tmp_path), "--data", str(data), "--out", str(out), "--most", "70"]
     answers.main([*where, "--arms", "free,spaced", "--count", "2"])
-    answers.main([*where, "--arms", "free,spaced,spaced/forced,8/any", "--count", "4"])
+    answers.main([*where, "--arms", "free,spaced,spaced/canonical,8/any", "--count", "4"])
     answers.main([*where, "--arms", "spaced", "--count", "1", "--alone"])
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(lines) == 4 * 4 + 1 and [line["alone"] for line in lines].count(True) == 1
@@ -100,7 +100,7 @@ def test_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(0 < line["forced"] < line["tokens"] == len(line["taken"]) for line in masked)
     assert all(0 <= blanks <= taken + 0.001 <= 1.001 for line in masked for _, taken, blanks, _ in line["taken"])
     of_one = {line["arm"]: line for line in lines if line["id"] == "simple_python" and not line["alone"]}
-    assert of_one["spaced/forced"]["text"].startswith('{"name": "area", "arguments": {"side": ')
+    assert of_one["spaced/canonical"]["text"].startswith('{"name": "area", "arguments": {"side": ')
     capsys.readouterr()
     answers_tables.main([str(out), "--lost", "2"])
     found = capsys.readouterr().out
