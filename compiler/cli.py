@@ -92,6 +92,11 @@ def _schema_options(command: Command) -> Command:
             is_flag=True,
             help="Read a parent schema with a discriminator as one of its subtypes, and list it.",
         ),
+        click.option(
+            "--canonical",
+            is_flag=True,
+            help="Where one text alone may follow, allow only the tokens that the tokenizer writes it with.",
+        ),
         click.option("--skip", is_flag=True, help="Leave out tools that cannot be compiled, and list them."),
         click.option(
             "--except",

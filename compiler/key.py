@@ -35,7 +35,7 @@ NO_PART = ("budget", "jobs", "standalone", "protocol", "schemas")
 """Options that change no bundle, or count otherwise: a protocol by its text, what schemas refer to in the spec; with
 ``skip`` the limits."""
 
-UNSAID = (("max_depth", None),)
+UNSAID = (("max_depth", None), ("canonical", False))
 """Options that are not written down where they have this value: older keys do not have them."""
 
 

@@ -34,7 +34,7 @@ RELAXABLE = ("$ref", "format", "multipleOf", "pattern", "patternProperties", "un
 """Keywords that can be relaxed: left out where they cannot be compiled exactly, so that more is allowed, never less."""
 LISTS = ("relax", "only", "except", "formats")
 """Options that are lists of words; ``except`` is `Options.but`."""
-_SWITCHES = ("named", "strict", "lenient", "skip", "repair", "subtypes", "standalone")
+_SWITCHES = ("named", "strict", "lenient", "skip", "repair", "subtypes", "canonical", "standalone")
 _OPTIONAL = ("digits", "strict", "jobs", "max_depth")
 
 
@@ -102,6 +102,8 @@ class Options:
         lenient: ``skip``, and ``relax`` with all keywords that it takes.
         repair: read what a spec cannot mean as it must be meant, and list that (docs/specs.md, "Repairs").
         subtypes: read a schema of an OpenAPI document that has a discriminator and subtypes as the union of these.
+        canonical: where one text alone may follow, allow only the tokens that the tokenizer writes it with, as far as
+            `Matcher.forced` knows them; the texts are the same.
         formats: ``"assert"``: formats are enforced; ``"annotate"``: none is; or the names of those that are.
         only: the tools that are compiled, as ``NAME``, ``tag:TAG``, ``method:GET`` or ``path:/v1/*`` with wildcards;
             none: all.
@@ -127,6 +129,7 @@ class Options:
     relax: tuple[str, ...] = ()
     repair: bool = False
     subtypes: bool = False
+    canonical: bool = False
     formats: str | tuple[str, ...] = "assert"
     only: tuple[str, ...] = ()
     but: tuple[str, ...] = ()

@@ -505,6 +505,7 @@ def _compile(
     from .grammar.specials import resolve_specials
     from .lift.completion import close_arrays
     from .lift.lift import lift
+    from .lift.only_forced import only_forced
     from .lift.vocab import load_vocab
     from .link.link import link
     from .schema.report import dropped, keyword_counts, misspelt, pack, placed
@@ -599,6 +600,9 @@ def _compile(
             told_apart, left_out = automaton.marks.ends, automaton.restrictions
     if encode is not None:
         encode.keep()
+    if options.canonical:
+        tables = only_forced(tables)
+        counts = counts | {"rows": tables.rows}
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
     clock.begin("bundle")
     unwritable = _unwritable(assembled, unwritten, str(vocab.meta["source"]))

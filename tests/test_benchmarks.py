@@ -71,25 +71,89 @@ def small_checkpoint(folder: Path) -> None:
     model.save_pretrained(folder)
 
 
-def test_blanks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import blanks
+def test_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A model with random weights answers, goes on where it was, and its lines become tables."""
+    from benchmarks import answers, answers_tables
 
     small_checkpoint(tmp_path)
-    calls = ["<add>(1.5, 2)=3.5", "<add>(1, 2, 3)=6", "-<log>(2, 3)=1", "<sqrt>(4)=2", "<power>(2,8)=256"]
-    rows = [{"question": "How many?", "answer": 0, "func": call} for call in calls]
-    (tmp_path / "funcqa_oh.json").write_text(json.dumps(rows))
-    asked = blanks.questions_of(tmp_path, 9)
-    assert [one[1:] for one in asked] == [("add", (1.5, 2.0)), ("power", (2.0, 8.0))]
-    swapped = {"x": 2, "y": 1.5}, {"x": 8, "y": 2}
-    assert [one.is_right({"name": one.name, "arguments": x}) for one, x in zip(asked, swapped, strict=True)] == [
+    data, out = tmp_path / "data", tmp_path / "out.jsonl"
+    (data / "bfcl").mkdir(parents=True)
+    (data / "papers" / "funcqa").mkdir(parents=True)
+    side = {"type": "dict", "properties": {"side": {"type": "integer"}}, "required": ["side"]}
+    row = {"id": "one", "question": [[{"role": "user", "content": "The area of a square with side 2?"}]]}
+    for name in ("simple_python", "multiple"):
+        functions = [{"name": "area", "description": "Area.", "parameters": side}]
+        (data / "bfcl" / f"{name}.jsonl").write_text(json.dumps({**row, "id": name, "function": functions}))
+        truth = {"id": name, "ground_truth": [{"area": {"side": [2]}}]}
+        (data / "bfcl" / f"{name}_answers.jsonl").write_text(json.dumps(truth))
+    calls = ["<add>(1.5, 2)=3.5", "<add>(1, 2, 3)=6", "<sqrt>(4)=2"]
+    rows = [{"question": "How many?", "func": call} for call in calls]
+    (data / "papers" / "funcqa" / "funcqa_oh.json").write_text(json.dumps(rows))
+
+    where = ["--model", str(tmp_path), "--data", str(data), "--out", str(out), "--most", "70"]
+    answers.main([*where, "--arms", "free,spaced", "--count", "2"])
+    answers.main([*where, "--arms", "free,spaced,spaced/canonical,8/any", "--count", "4"])
+    answers.main([*where, "--arms", "spaced", "--count", "1", "--alone"])
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(lines) == 4 * 4 + 1 and [line["alone"] for line in lines].count(True) == 1
+    masked = [line for line in lines if line["arm"] != "free"]
+    assert all(0 < line["forced"] < line["tokens"] == len(line["taken"]) for line in masked)
+    assert all(0 <= blanks <= taken + 0.001 <= 1.001 for line in masked for _, taken, blanks, _ in line["taken"])
+    of_one = {line["arm"]: line for line in lines if line["id"] == "simple_python" and not line["alone"]}
+    assert of_one["spaced/canonical"]["text"].startswith('{"name": "area", "arguments": {"side": ')
+    capsys.readouterr()
+    answers_tables.main([str(out), "--lost", "2"])
+    found = capsys.readouterr().out
+    assert "4 questions" in found and "| 8/any |" in found and "| name |" in found
+
+
+def test_questions_and_their_judge(shared: Path) -> None:
+    from benchmarks.questions import Question, questions_of
+
+    asked = questions_of(shared / "data")
+    assert len({one.id for one in asked}) == len(asked) > 400
+    assert sum(one.id.startswith("funcqa") for one in asked[:200]) == 50
+    for one in asked:
+        first = {name: next((v for v in values if v != ""), "") for name, values in one.allowed.items()}
+        right = {"name": one.name, "arguments": {name: value for name, value in first.items() if value != ""}}
+        if not any(isinstance(value, dict) or "[{" in str(value) for value in first.values()):
+            assert one.judge(right) == (True, True), one
+        assert one.judge({"name": "x", "arguments": {}}) == (False, False)
+        assert one.judge({**right, "arguments": {**right["arguments"], "no": 1}}) == (True, False)
+    either = Question("", "", [], "add", {"x": [1.0], "y": [2.0]}, swaps=True)
+    assert [either.judge({"name": "add", "arguments": {"x": x, "y": y}})[1] for x, y in ((1, 2), (2, 1), (2, 2))] == [
+        True,
         True,
         False,
     ]
-    blanks.main(["--model", str(tmp_path), "--data", str(tmp_path), "--settings", "spaced,2", "--most", "90"])
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["whitespace"] for line in lines] == ["spaced", 2]
-    assert lines[0]["trailing"] == 0 and lines[0]["blanks"] <= 6 and lines[0]["states"] < lines[1]["states"]
-    assert all(0 < line["forced_percent"] < 100 and line["questions"] == 2 for line in lines)
+    assert not either.judge({"name": "add", "arguments": {"x": True, "y": 2}})[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "region"),
+    [
+        ("", "start"),
+        ("{", "structure"),
+        ('{"na', "key"),
+        ('{"name"', "structure"),
+        ('{"name": "f', "name"),
+        ('{"name": "f\\"', "name"),
+        ('{"name": "f", "arguments": {"name', "key"),
+        ('{"name": "f", "arguments": {"name": "x', "string"),
+        ('{"arguments": {"a": [-1', "number"),
+        ('{"arguments": {"a": [-1, "', "string"),
+        ('{"arguments": {"a": [1]', "structure"),
+        ('{"arguments": {"a": 1}, "name": "', "name"),
+        ('{"arguments": {"a": tr', "structure"),
+        ('{"arguments": {"a": 1}}', "end"),
+    ],
+)
+def test_regions(text: str, region: str) -> None:
+    from benchmarks.regions import Place
+
+    place = Place()
+    place.feed(text.encode())
+    assert place.region == region
 
 
 def test_maskbench_counts_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

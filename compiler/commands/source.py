@@ -69,6 +69,7 @@ def schema_options(options: dict[str, Any]) -> Options:
         relax=options["relax"],
         repair=options["repair"],
         subtypes=options["subtypes"],
+        canonical=options["canonical"],
         formats=tuple(options["formats"].split(",")) if isinstance(options["formats"], str) else options["formats"],
         only=options["only"],
         but=options["but"],

@@ -43,6 +43,7 @@ _OPTIONS = (
     "skip",
     "repair",
     "subtypes",
+    "canonical",
     "formats",
     "relax",
     "only",

@@ -34,10 +34,11 @@ LONG = {
 
 
 @cache
-def made(name: str) -> Bundle:
+def made(name: str, canonical: bool = False) -> Bundle:
+    options = Options(whitespace="compact", canonical=canonical)
     if name == "tools":
-        return compile_tools("tools_specs/weather.json", options=Options(whitespace="compact")).bundle
-    return compile_schema(LONG, options=Options(whitespace="compact")).bundle
+        return compile_tools("tools_specs/weather.json", options=options).bundle
+    return compile_schema(LONG, options=options).bundle
 
 
 @pytest.mark.parametrize("name", ["tools", "schema"])
@@ -106,6 +107,71 @@ def test_the_batch_equals_the_host() -> None:
             matcher.advance(step[-1])
         decoder.advance_(torch.tensor(step))
     assert lengths > 30
+
+
+@pytest.mark.parametrize("name", ["tools", "schema"])
+def test_canonical_masks_have_the_forced_token_alone(name: str) -> None:
+    """Everywhere else they are the same, with a budget too, and every text ends in time."""
+    pick = random.Random(7)
+    narrowed = tight = 0
+    for round_ in range(24):
+        budget = None if round_ % 3 == 0 else Matcher(made(name)).bound + pick.randrange(20)  # type: ignore[operator]
+        plain, narrow = Matcher(made(name), budget=budget), Matcher(made(name, True), budget=budget)
+        while not narrow.is_finished and len(narrow) < 300:
+            allowed, forced = plain.allowed_tokens().tolist(), narrow.forced().tolist()
+            assert plain.closing == narrow.closing and forced == plain.forced().tolist()
+            if forced and narrow.closing is None:
+                assert narrow.allowed_tokens().tolist() == forced[:1] and forced[0] in allowed
+                narrowed += len(allowed) > 1
+            elif not forced:
+                assert narrow.allowed_tokens().tolist() == allowed
+            tight += narrow.closing is not None
+            token = pick.choice(narrow.allowed_tokens().tolist())
+            plain.advance(token)
+            narrow.advance(token)
+        assert narrow.is_finished or budget is None
+    assert narrowed > 20 and tight > 20
+
+
+@pytest.mark.parametrize("name", ["tools", "schema"])
+def test_canonical_masks_allow_every_text_as_the_tokenizer_writes_it(name: str) -> None:
+    encode = encoder(builtin_path())
+    assert encode is not None
+    pick = random.Random(9)
+    checked = 0
+    for _ in range(30):
+        matcher, text = Matcher(made(name)), b""
+        while not matcher.is_finished and len(matcher) < 200:
+            token = pick.choice(matcher.allowed_tokens().tolist())
+            matcher.advance(token)
+            text += made(name).vocab.token(token)
+        try:
+            whole = text.decode()
+        except UnicodeDecodeError:
+            continue
+        narrow = Matcher(made(name, True))
+        for token in encode([whole])[0][0]:
+            assert narrow.allows(token), (whole, narrow.allowed())
+            narrow.advance(token)
+        checked += 1
+    assert checked > 15
+
+
+def test_canonical_masks_are_the_same_on_every_backend(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="the batch decoder needs torch")
+    from toolc.runtime import Decoder
+
+    made("tools", True).write(tmp_path / "tools.toolc")
+    bundle = Bundle.open(tmp_path / "tools.toolc")
+    decoder, matcher = Decoder([bundle], 1), Matcher(bundle)
+    pick = random.Random(3)
+    while not matcher.is_finished and len(matcher) < 60:
+        logits = decoder.mask_(torch.zeros(1, bundle.vocab.size))
+        assert torch.isfinite(logits[0]).nonzero().flatten().tolist() == matcher.allowed_tokens().tolist()
+        token = pick.choice(matcher.allowed_tokens().tolist())
+        matcher.advance(token)
+        decoder.advance_(torch.tensor([token]))
+    assert len(matcher) > 10
 
 
 def test_of_very_many_texts_the_first_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:

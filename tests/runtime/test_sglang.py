@@ -149,11 +149,11 @@ def test_what_sglang_makes_of_requests(tmp_path: Path, monkeypatch: pytest.Monke
     backend = ToolcBackend(SimpleNamespace(name_or_path="builtin"), size)
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     structures = [
-        {"begin": '<tool_call>{"name": "add", "arguments": ', "schema": schema, "end": "}</tool_call>"},
-        {"begin": '<tool_call>{"name": "any", "arguments": ', "schema": None, "end": "}</tool_call>"},
+        {"begin": '[call]{"name": "add", "arguments": ', "schema": schema, "end": "}[/call]"},
+        {"begin": '[call]{"name": "any", "arguments": ', "schema": None, "end": "}[/call]"},
     ]
-    tag = {"type": "structural_tag", "structures": structures, "triggers": ["<tool_call>"]}
-    call = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+    tag = {"type": "structural_tag", "structures": structures, "triggers": ["[call]"]}
+    call = '[call]{"name": "add", "arguments": {"a": 1}}[/call]'
     wrong, free = call.replace("1", '"1"'), call.replace("add", "any").replace("1", '"1"')
     for needed in (False, True):
         grammar = backend.dispatch_structural_tag(json.dumps({**tag, "at_least_one": needed}))
