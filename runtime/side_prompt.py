@@ -178,6 +178,11 @@ class Name:
         self.is_settled = len(possible) == 1
         self._name = possible[0]
 
+    @property
+    def chosen(self) -> str:
+        """The name; one of those that are possible before it is settled."""
+        return self._name.decode()
+
     def inside(self) -> list[int]:
         """The tokens that were read, without what the last one holds behind the name."""
         if len(self._text) <= len(self._name):
