@@ -6,8 +6,8 @@ Each prints one JSON line. The tables beside the peers come from the harnesses i
 ``benchmarks/engine.py`` as the engine "toolc"; the commands are printed at the end.
 
 Leaves out   the benchmarks themselves: decodes.py, starts.py, host.py, bfcl.py, engine.py; law.py, which takes most of
-             an hour; growth.py, store.py, speculate_paper.py and speculate_soak.py, which take many minutes; blanks.py,
-             which needs a trained model.
+             an hour; growth.py, store.py, speculate_paper.py and speculate_soak.py, which take many minutes; blanks.py
+             and tooldec, which need a trained model.
 """
 
 from __future__ import annotations

@@ -85,6 +85,7 @@ class Texts:
         cos, sin = (torch.cat([one, one], -1)[:, :, None] for one in (angles.cos(), angles.sin()))
         column = torch.arange(self.length)
         hidden = (column > at[:, None]) | (column < self.missing[:, None, None])
+        hidden &= column != at[:, None]  # what fills the left sees itself, so that its values are numbers
         hidden = hidden[:, None, :, None].expand(-1, llama.groups, -1, llama.heads // llama.groups, -1)
         hidden = hidden.reshape(rows, llama.groups, -1, self.length)
         x = embedding(ids, llama.embedding)

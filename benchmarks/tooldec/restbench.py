@@ -113,7 +113,7 @@ def measure(model: Model, data: Path, which: str, arm: str, ids: list[int]) -> I
     for n in ids:
         rows.append(Query(model, queries[n]["query"], queries[n]["solution"], operations, bundle))
         number_of[rows[-1]] = n
-    for row in decode(model, head, rows, 16):
+    for row in decode(model, head, rows):
         yield {
             "id": number_of[row], "right": row.calls == row.solution, "first": row.calls[:1] == row.solution[:1],
             "calls": len(row.calls), "failed": ["name"] * row.calls.count(""), "tokens": row.tokens,

@@ -104,22 +104,25 @@ def measure(model: Model, data: Path, which: str, arm: str, ids: list[int]) -> I
     """Records of some tasks under one arm."""
     every = json.loads((data / "tooleval" / f"gpt35_cot_{which}.json").read_text(encoding="utf-8"))
     tasks = list(every.values())
+    rows, task_of = [], {}
     for n in ids:
         tools = tasks[n]["available_tools"]
-        head = HEAD + "\n".join(map(described, tools)) + f"\n\nTask: {tasks[n]['query']}\n"
+        head = HEAD + "\n".join(map(described, tools)) + f"\n\nTask: {tasks[n]['query']}\nThought:"
         matcher = None
         if arm == "bundle":
             options = Options(protocol="react", closed=True, named=False, skip=True, repair=True)
             bundle = compile_tools(tools, model.folder, options=options).bundle
-            least = bundle.min_tokens["auto/inside"] or 1
-            matcher = Matcher(bundle, "auto/inside", max(TOKENS, least))
-        (row,) = decode(model, head, [Step(model, "Thought:", matcher, TOKENS)])
+            matcher = Matcher(bundle, "auto/inside", max(TOKENS, bundle.min_tokens["auto/inside"] or 1))
+        rows.append(Step(model, head, matcher, TOKENS))
+        task_of[rows[-1]] = n, tools
+    for row in decode(model, "", rows, 10):
+        n, tools = task_of[row]
         failed = failure(row.text, tools)
         record = {"id": n, "failed": [failed] * bool(failed), "right": not failed}
         if arm == "free":
             fuzzy = failure(row.text, tools, fuzzy=True)
             record["fuzzy"] = [fuzzy] * bool(fuzzy)
         yield {
-            **record, "tokens": row.tokens, "prompt": len(model.encode(head)), "seconds": round(row.seconds, 3),
+            **record, "tokens": row.tokens, "prompt": len(row.start), "seconds": round(row.seconds, 3),
             "text": row.text,
         }  # fmt: skip
