@@ -7,7 +7,7 @@ Each prints one JSON line. The tables beside the peers come from the harnesses i
 
 Leaves out   the benchmarks themselves: decodes.py, starts.py, host.py, bfcl.py, engine.py; law.py, which takes most of
              an hour; growth.py, store.py, speculate_paper.py and speculate_soak.py, which take many minutes;
-             answers.py, which needs a trained model.
+             answers.py and tooldec, which need a trained model.
 """
 
 from __future__ import annotations

@@ -136,6 +136,7 @@ def _schema_options(command: Command) -> Command:
             default=None,
             help="Arguments meet the schema of their tool, or are any object.  [default: as each tool says]",
         ),
+        click.option("--closed", is_flag=True, help="No arguments but those that the schema of a tool names."),
         click.option(
             "--response",
             type=click.Path(),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Of the meta of bundles; raised when its fields change their meaning."""
 
-REVISION = 13
+REVISION = 14
 """Of what a version of toolc compiles; raised when mending it changes masks, and with the format version of bundles: no
 store takes old bundles for new."""
 
@@ -35,7 +35,7 @@ NO_PART = ("budget", "jobs", "standalone", "protocol", "schemas")
 """Options that change no bundle, or count otherwise: a protocol by its text, what schemas refer to in the spec; with
 ``skip`` the limits."""
 
-UNSAID = (("max_depth", None), ("canonical", False))
+UNSAID = (("max_depth", None), ("canonical", False), ("closed", False))
 """Options that are not written down where they have this value: older keys do not have them."""
 
 

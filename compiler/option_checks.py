@@ -33,8 +33,9 @@ def checked_options(options: Options | None) -> Options:
 
 OF_GRAMMARS = ("max_depth",)
 """Options that say nothing of anything else."""
-OF_TOOLS = ("protocol", "strict", "response")
+OF_TOOLS = ("protocol", "strict", "closed", "response")
 """Options that say nothing of a grammar."""
+_UNSAID = Options()
 
 
 def check_fit(source: Spec | str, options: Options, name: str) -> None:
@@ -50,7 +51,7 @@ def check_fit(source: Spec | str, options: Options, name: str) -> None:
         SpecError: there are options of grammars, or two responses, or neither tools nor a response.
     """
     if isinstance(source, str):
-        if given := [option for option in OF_TOOLS if getattr(options, option) is not None]:
+        if given := [option for option in OF_TOOLS if getattr(options, option) is not getattr(_UNSAID, option)]:
             raise GrammarError(
                 "a grammar has no tools, of which these options say something",
                 place=name,

@@ -34,7 +34,7 @@ RELAXABLE = ("$ref", "format", "multipleOf", "pattern", "patternProperties", "un
 """Keywords that can be relaxed: left out where they cannot be compiled exactly, so that more is allowed, never less."""
 LISTS = ("relax", "only", "except", "formats")
 """Options that are lists of words; ``except`` is `Options.but`."""
-_SWITCHES = ("named", "strict", "lenient", "skip", "repair", "subtypes", "canonical", "standalone")
+_SWITCHES = ("named", "strict", "closed", "lenient", "skip", "repair", "subtypes", "canonical", "standalone")
 _OPTIONAL = ("digits", "strict", "jobs", "max_depth")
 
 
@@ -87,6 +87,8 @@ class Options:
             path or text of one; a response format of OpenAI's or a Python type is taken for the schema that it says.
         strict: whether arguments have to meet the schema of their tool, else they are any object; None: as each tool
             says (OpenAI's ``strict``), and they have to where it says nothing.
+        closed: whether calls of tools that are strict take no arguments but those that their schemas name, also where
+            a schema leaves others open. Objects inside of arguments stay as they are.
         whitespace: blanks between the tokens of JSON: ``"spaced"`` as ``json.dumps`` writes them, a space after ``,``
             and ``:``, or as the protocol's family does; ``"compact"`` none, ``"flexible"`` any number, or a number: at
             most so many in a gap. Before and after a value there are none, whatever the option.
@@ -119,6 +121,7 @@ class Options:
     named: bool = True
     response: Any = None
     strict: bool | None = None
+    closed: bool = False
     whitespace: str | int = "spaced"
     digits: int | None = None
     key_order: str = "declared"

@@ -417,7 +417,7 @@ def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tu
     bare = spec.kind == "schema" and options.protocol is None
     protocol = None if bare else load_protocol(options.protocol)
     schema_options = SchemaOptions(whitespace=options.whitespace, relax=options.relax, key_order=options.key_order)
-    schema_options = replace(schema_options, formats=_formats(options))
+    schema_options = replace(schema_options, formats=_formats(options), closed=options.closed)
     if options.repair:  # a reference to what is not there cannot be meant either
         schema_options = replace(schema_options, later=True, relax=tuple(sorted({*options.relax, "$ref"})))
     if spec.documents:

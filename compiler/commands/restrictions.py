@@ -29,7 +29,10 @@ RESTRICTIONS: dict[str, tuple[str, str]] = {
     ),
     "raw-strings": ("A string that the protocol writes without quotes is never one that reads as another type.", ""),
     "writable": ("Strings that the protocol cannot write, as those that hold its own delimiters, are left out.", ""),
-    "closed-arguments": ("Undeclared arguments are left out, since a call of this protocol cannot name them.", ""),
+    "closed-arguments": (
+        "Undeclared arguments are left out: a call of this protocol cannot name them, or --closed asks for that.",
+        "",
+    ),
     "positional": ("An optional argument comes only after all those before it.", ""),
     "request-parts": (
         "Headers, cookies, and optional parameters that are no scalars are left out.",

@@ -61,6 +61,7 @@ def schema_options(options: dict[str, Any]) -> Options:
         protocol=options["protocol"],
         named=options["named"],
         strict=options["strict"],
+        closed=options["closed"],
         response=_response(options["response"], options["max_spec_bytes"]),
         whitespace=options["whitespace"],
         digits=options["digits"],

@@ -7,6 +7,7 @@ Invariants   names of rules made here start with an underscore, which no rule of
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, nullcontext
@@ -18,7 +19,7 @@ from typing import Any, TypeAlias
 from toolc.runtime.serving.requests import STRUCTURAL_TAG
 
 from ..budget import Budget
-from ..errors import BudgetError, RefusedTools, SpecError, ToolcError, UnsupportedError
+from ..errors import BudgetError, RefusedTools, SpecError, ToolcError, UnsatisfiableError, UnsupportedError
 from ..ir.nodes import EMPTY, Expr, Mark, Ref, Text, Use, choice, string
 from ..ir.printer import rules_text, terminals_text
 from ..progress import tell
@@ -155,9 +156,9 @@ def assemble(
     """
     refused: dict[int, ToolcError] = {}
     encoding = JSON_ENCODING if protocol is None else encoding_of(protocol)
-    channel = None if protocol is None else channel_of(protocol)
+    around = None if protocol is None else channel_of(protocol)
     common = None
-    if protocol is not None and channel is None and encoding.name == JSON_ENCODING.name and not protocol.ignores:
+    if protocol is not None and around is None and encoding.name == JSON_ENCODING.name and not protocol.ignores:
         common = common_of(options, encoding, frozenset(protocol.names))
     writer = LarkWriter(options, budget, encoding, common)
     entries: dict[str, str] = {}
@@ -180,7 +181,7 @@ def assemble(
                 rule = writer.add(spec.schema, base=spec.name, pointer=spec.schema_pointer)
                 rules = {"start": Ref(rule)}
     else:
-        _check_names(spec, protocol, refused)
+        spec = _with_answer(spec, protocol, response is not None or spec.schema is not None, options, refused)
         writer.reserve(protocol.names)
         how = arguments_of(protocol)
         custom, rule_of = _custom_tools(spec, protocol, refused, budget)
@@ -197,7 +198,9 @@ def assemble(
                 continue
             tell("schema", number + 1, len(spec.tools), tool.name)
             with _refusing(refused, number, budget):
-                rule_of[tool.name] = _arguments(writer, spec, tool, channel, homes)
+                closed = _is_closed(tool, options)
+                channel = around and replace(around, closed=around.closed or closed)
+                rule_of[tool.name] = _arguments(writer, spec, tool, channel, homes, closed)
                 if channel is not None and channel.kind != "keywords":
                     parameters[tool.name] = parameters_of(writer.normaliser, writer.root, channel.closed)
                 if how["encoding"] == "elements":
@@ -220,10 +223,11 @@ def assemble(
                     answer = tag.root_rule
                 else:
                     answer = answering.add(wanted, base=base, pointer=pointer, name="response")
-        every = list(rule_of) if named else [name for name in rule_of if spec.begins == f"tool:{name}"]
+        action = next((name for name in rule_of if name in protocol.strings("RESERVED")), "")
+        every = [name for name in rule_of if named or name == action or spec.begins == f"tool:{name}"]
         with _places_in(spec):
             texts = {tool.name for tool in spec.tools if writes_text(tool, protocol)}
-            how_around = every, answer, spec.begins, tag is not None
+            how_around = every, answer, spec.begins, tag is not None, action
             rules, entries, marks, begins = _around(protocol, rule_of, texts, *how_around)
         if not writer.gap:
             rules["_w"] = EMPTY
@@ -319,15 +323,18 @@ def _pieces(
         origin = f"{_name_of(spec, tool)}#{tool.pointer}"
         if tool.name not in known:
             tell("schema", number + 1, len(spec.tools), tool.name)
+        closed = _is_closed(tool, options)
         with _refusing(refused, number, budget), _places_in(spec, tool):
             if tool.name in known:
                 piece, origin = known[tool.name]
             elif tool.document is tool.schema or tool.document is None:
-                piece = piece_of(tool.schema, options, encoding, common, tool.name, budget)
+                piece = piece_of(tool.schema, options, encoding, common, tool.name, budget, closed)
             else:
                 home = _home(spec, tool, homes)
                 writer = LarkWriter(options, budget, encoding, common)
-                root = writer.add(tool.schema, document=home, pointer=tool.pointer, name=tool.name, arguments=True)
+                root = writer.add(
+                    tool.schema, document=home, pointer=tool.pointer, name=tool.name, arguments=True, closed=closed
+                )
                 piece, origin = piece_written(writer, root), ""
             known[tool.name] = piece, origin
         if refused:
@@ -392,19 +399,45 @@ def _custom_tools(
     return embedded, rule_of
 
 
-def _check_names(spec: Spec, protocol: Protocol, refused: dict[int, ToolcError]) -> None:
-    """No tool has the name of something else that the protocol calls in the same way."""
+def _with_answer(
+    spec: Spec, protocol: Protocol, responds: bool, options: SchemaOptions, refused: dict[int, ToolcError]
+) -> Spec:
+    """The spec in which a tool with the name of the protocol's own action is this action: arguments meet both schemas.
+
+    Args:
+        responds: whether the text of a response is that action already.
+        refused: receives the errors of tools that cannot be it, by their numbers.
+    """
     reserved = protocol.strings("RESERVED")
-    for number, tool in enumerate(spec.tools):
-        if tool.name in reserved:
-            with _refusing(refused, number, None):
-                raise SpecError(
-                    f"the protocol {protocol.name} has an action of its own that is called {quote(tool.name)}",
-                    place=f"{_name_of(spec, tool)}#{tool.pointer}",
-                    found=quote(tool.name),
-                    expected="another name",
-                    hint="rename the tool, or choose another protocol",
-                )
+    if not any(tool.name in reserved for tool in spec.tools):
+        return spec
+    answers = [json.loads(text) for text in protocol.strings("ANSWER")]
+    tools = list(spec.tools)
+    for number, tool in enumerate(tools):
+        if tool.name not in reserved:
+            continue
+        with _refusing(refused, number, None):
+            other = SpecError(
+                f"the protocol {protocol.name} has an action of its own that is called {quote(tool.name)}",
+                place=f"{_name_of(spec, tool)}#{tool.pointer}",
+                found="a tool of this name, which is not that action",
+                expected="another name",
+                hint="leave the tool out, as the response is that action"
+                if responds
+                else "rename the tool, or choose another protocol",
+            )
+            if responds or not answers or tool.custom is not None or not isinstance(tool.schema, dict):
+                raise other
+            schema = {**tool.schema, "allOf": [*tool.schema.get("allOf", ()), {"anyOf": answers}]}
+            document = schema if tool.document is tool.schema else tool.document
+            merged = replace(tool, schema=schema, document=document)
+            try:
+                home = _home(spec, merged, {})
+                LarkWriter(options).add(schema, document=home, pointer=tool.pointer, arguments=True)
+            except UnsatisfiableError:
+                raise other from None
+            tools[number] = merged
+    return replace(spec, tools=tuple(tools))
 
 
 def _with_common(
@@ -446,6 +479,7 @@ def _around(
     answer: str,
     begins: str,
     whole: bool,
+    action: str,
 ) -> tuple[dict[str, Expr], dict[str, str], dict[str, Mark], str]:
     """The entries of a protocol and one alternative for every tool: rules, entry → rule, marks, what begins.
 
@@ -453,6 +487,7 @@ def _around(
         texts: the tools whose arguments are a text.
         answer: the rule of the response; empty for none.
         whole: whether it says the whole text, with what a protocol would write around a response.
+        action: the tool that is the protocol's own action; empty for none.
     """
     number_of = {tool: number for number, tool in enumerate(rule_of)}
     tool_of = list(rule_of)
@@ -466,7 +501,7 @@ def _around(
         return templates.setdefault(template, "_tools" + template[4:])
 
     entries, rules, begins = entries_of(
-        protocol, named, alternatives if rule_of else None, "_the_response" if answer else "", begins, whole
+        protocol, named, alternatives if rule_of else None, "_the_response" if answer else "", begins, whole, action
     )
     for template, rule in templates.items():
         used.update(dict.fromkeys((template, number) for number in number_of.values()))
@@ -491,13 +526,26 @@ def _alternative(template: str, number: int) -> str:
     return f"_{template}_{number}"
 
 
-def _arguments(writer: LarkWriter, spec: Spec, tool: ToolSpec, channel: Channel | None, homes: Homes) -> str:
+def _is_closed(tool: ToolSpec, options: SchemaOptions) -> bool:
+    """Whether a tool takes no arguments but those that its schema names."""
+    return options.closed and tool.strict is not False
+
+
+def _arguments(
+    writer: LarkWriter, spec: Spec, tool: ToolSpec, channel: Channel | None, homes: Homes, closed: bool
+) -> str:
     """The rule of a tool's arguments."""
     with _places_in(spec, tool):
         base, home = _name_of(spec, tool), _home(spec, tool, homes)
         if channel is None:
             return writer.add(
-                tool.schema, document=home, pointer=tool.pointer, base=base, name=tool.name, arguments=True
+                tool.schema,
+                document=home,
+                pointer=tool.pointer,
+                base=base,
+                name=tool.name,
+                arguments=True,
+                closed=closed,
             )
         if tool.request is not None:
             channel = replace(channel, request=Request(*tool.request))

@@ -12,6 +12,8 @@ A protocol is Lark text that defines
     lead, tail              what may be said before calls, and after them                          else nothing
     silence, trail          what stands before and after calls where nothing may be said           else nothing
     response{value}         a structured response, of JSON, in place of text                       else the value alone
+    RESERVED, ANSWER        the name of a tool whose call is the text, and JSON Schemas of its arguments, of which one
+                            holds                                                                  else none
     opened{tools}           a call whose opening mark has been read                                 else none
     think, thought          what opens reasoning; reasoning from there up to and with its end      else no reasoning
     unthought               what may stand in place of reasoning                                    else nothing
@@ -291,6 +293,7 @@ def entries_of(
     response: str = "",
     begins: str = "",
     whole_response: bool = False,
+    action: str = "",
 ) -> tuple[dict[str, str], dict[str, Expr], str]:
     """Where a text may begin.
 
@@ -302,6 +305,7 @@ def entries_of(
         response: rule of a structured response; empty for none.
         whole_response: whether that is the whole text of an answer, which the protocol puts nothing around.
         begins: the entry, without reasoning, that "start" is, where it may be; empty for what is asked most.
+        action: the tool whose call is what the protocol says instead of a call; empty for none.
 
     Returns:
         Entry → rule, "start" first; the rules' bodies; and the entry that "start" is.
@@ -319,7 +323,8 @@ def entries_of(
         return next((Ref(name) for name in names if protocol.has(name)), EMPTY)
 
     def free(rule: str) -> Expr:
-        return choice(Ref("text"), sequence(part("lead"), use(rule, None), part("tail", "trail")))
+        calls = sequence(part("lead"), use(rule, None), part("tail", "trail"))
+        return calls if action else choice(Ref("text"), calls)
 
     silence, trail = part("silence"), part("trail")
 
@@ -335,7 +340,7 @@ def entries_of(
         bodies["required"] = "_required", alone("calls")
         bodies["required/one"] = "_required_one", alone("call")
     if tools and protocol.has("text"):
-        bodies["none"] = "text", None
+        bodies["none"] = ("_none", alone("call", action)) if action else ("text", None)
     if response:
         around = protocol.has("response") and not whole_response
         whole = Use("response", (Ref(response),)) if around else Ref(response)

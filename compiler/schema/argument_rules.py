@@ -56,14 +56,23 @@ def arguments_rule(writer: Rules, one: Conj, channel: Channel, hint: str, place:
     options = [_arguments(writer, shape, channel, beside, hint, place) for shape in living]
     if not options:
         undeclared = alternatives_of(writer.normaliser, one, False)
-        raise UnsatisfiableError(
-            "no arguments at all are allowed",
-            place=place,
-            hint="declare those that are needed, as this protocol can write no others, or choose another protocol"
+        raise (
+            no_arguments(place)
             if undeclared
-            else "loosen what contradicts itself",
+            else UnsatisfiableError(
+                "no arguments at all are allowed", place=place, hint="loosen what contradicts itself"
+            )
         )
     return writer.rule(choice(*options), f"{hint}_arguments", place).name
+
+
+def no_arguments(place: str) -> UnsatisfiableError:
+    """The error of a tool that takes only arguments that it does not declare, where none of these can be written."""
+    return UnsatisfiableError(
+        "no arguments at all are allowed",
+        place=place,
+        hint="declare those that are needed, as no others can be written here, or choose another protocol",
+    )
 
 
 def _check_positions(writer: Rules, union: tuple[Objects, ...], place: str) -> None:

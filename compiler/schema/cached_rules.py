@@ -101,24 +101,26 @@ _size_kept = 0
 
 
 def piece_of(
-    schema: Any, options: SchemaOptions, encoding: Encoding, common: Common, hint: str, budget: Budget | None
-) -> Piece:
+    schema: Any, options: SchemaOptions, encoding: Encoding, common: Common, hint: str, budget: Budget | None,
+    closed: bool = False,
+) -> Piece:  # fmt: skip
     """The piece of the schema of a tool's arguments, whose references stay inside of it.
 
     Args:
         schema: JSON, in which references are resolved.
         common: of the same options and encoding.
         hint: what to call its rule.
+        closed: as of `LarkWriter.add`.
     """
     global _size_kept
     said = packed(schema)
-    key = said, options, encoding, common, hint
+    key = said, options, encoding, common, hint, closed
     known = _kept.get(key)
     if known is not None:
         _kept.move_to_end(key)
         return known[0]
     writer = LarkWriter(options, budget, encoding, common)
-    root = writer.add(schema, name=hint, arguments=True)
+    root = writer.add(schema, name=hint, arguments=True, closed=closed)
     piece = piece_written(writer, root)
     weight = len(said) + _NODE * sum(map(size_of, piece.rules.values())) + sum(map(size, piece.terminals.values()))
     _kept[key] = piece, weight

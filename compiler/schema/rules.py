@@ -56,12 +56,14 @@ class SchemaOptions:
         loader: gives the document at a URI, or None; without one, references outside are refused.
         relax: keywords (RELAXABLE of ../options.py) that are left out, and reported, where they cannot be compiled.
         formats: the formats that are enforced, where others are annotations; None: all.
+        closed: whether arguments that the schema of a tool does not name are left out.
         later: whether keywords and formats of drafts after that of a schema hold in it.
     """
 
     whitespace: str | int = "spaced"
     digits: int = 20
     relax: tuple[str, ...] = ()
+    closed: bool = False
     later: bool = False
     formats: frozenset[str] | None = None
     key_order: str = "declared"

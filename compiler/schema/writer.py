@@ -9,6 +9,7 @@ Invariants   what is written is linear in the shapes; ``{ } [ ]`` are always lit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from ..ir.nodes import EMPTY, Expr, Ref, choice, repeated, sequence, string
 from ..ir.printer import rules_text, terminals_text, text_of
 from ..regex import Regex
 from . import numbers, strings
-from .argument_rules import arguments_rule
+from .argument_rules import arguments_rule, no_arguments
 from .array_rules import array_expr
 from .atoms import NEVER, Conj, Literal, both, literal
 from .channel import Channel
@@ -77,7 +78,7 @@ class LarkWriter(Rules):
 
     def add(
         self, schema: Any, *, document: Any = None, pointer: str = "", base: str = "", name: str = "value",
-        arguments: bool = False,
+        arguments: bool = False, closed: bool = False,
     ) -> str:  # fmt: skip
         """Write the rules of one more schema.
 
@@ -89,17 +90,30 @@ class LarkWriter(Rules):
             base: name of the file, for errors.
             name: what to call the rule.
             arguments: it is the schema of a tool's arguments: of its values, only objects.
+            closed: of these, only members that it names.
 
         Returns:
             The name of a rule that matches one JSON value, without blanks around it.
         """
         root, place = self._root(schema, document, pointer, base, arguments)
         assert root is not None
-        body = self.value(root, name)
+        body = self._closed(root, name, place) if closed else self.value(root, name)
         self._drain()
         if isinstance(body, Ref) and body.name.islower():
             return body.name
         return self.rule(body, name, place).name
+
+    def _closed(self, root: tuple[Literal, ...], name: str, place: str) -> Expr:
+        """Arguments without those that the schema does not name."""
+        union = self.normaliser.shapes(root).get("object", ())
+        if any(isinstance(shape, Objects) and shape.opened for shape in union):
+            self.restrictions.add("closed-arguments")
+        self._place = place
+        shut = [replace(shape, opened=()) if isinstance(shape, Objects) else shape for shape in union]
+        living = tuple(shape for shape in dict.fromkeys(shut) if self.normaliser.lives(shape))
+        if not living:
+            raise no_arguments(place)
+        return self.alternatives({"object": living}, name)
 
     def add_arguments(
         self, schema: Any, channel: Channel, *, document: Any = None, pointer: str = "", base: str = "", name: str = ""

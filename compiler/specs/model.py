@@ -247,7 +247,7 @@ def make_spec(
     """
     first: dict[str, ToolSpec] = {}
     for tool in tools:
-        if repairs is not None and kind == "openapi" and tool.name in first:
+        if repairs is not None and tool.name in first:
             tool = _numbered(tool, first, repairs)
         with skipping(refused, tool.name):
             _check_name(tool, first.get(tool.name), name, kind)
@@ -261,11 +261,12 @@ def make_spec(
 
 
 def _numbered(tool: ToolSpec, others: Mapping[str, ToolSpec], repairs: list[Repair]) -> ToolSpec:
-    """An operation whose name another has, with a number behind it."""
+    """A tool whose name another has, with a number behind it."""
     number = 2
     while (name := f"{tool.name}_{number}") in others:
         number += 1
-    repairs.append(Repair(tool.pointer, f"the second operation {quote(tool.name)} is called {quote(name)}"))
+    place = f"{tool.file}#{tool.pointer}" if tool.file else tool.pointer
+    repairs.append(Repair(place, f"the second tool {quote(tool.name)} is called {quote(name)}"))
     return replace(tool, name=name)
 
 
@@ -285,7 +286,8 @@ def _check_name(tool: ToolSpec, other: ToolSpec | None, name: str, kind: Kind) -
             place=tool.name_place(name),
             expected=f"a name that differs from that of {other.name_place(name)}",
             hint="rename one of them"
-            + ("; operationId sets the name, --repair numbers equal ones" if kind == "openapi" else ""),
+            + ("; operationId sets the name" if kind == "openapi" else "")
+            + "; --repair numbers equal ones",
         )
 
 

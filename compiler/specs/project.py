@@ -9,7 +9,7 @@
     eos: ["<|im_end|>"]                  # as --eos
     logits_width: 151936                 # as --logits-width
     options: {whitespace: 8, digits: 20, soft_depth: 64, lenient: false, standalone: false, named: true,
-              strict: true, key_order: declared}
+              strict: true, closed: false, key_order: declared}
 
 Leaves out   compiling: the command line and ``compile_project`` use what is read here.
 Invariants   paths that exist beside the project file are taken from there; nothing else is known to the file.
@@ -27,7 +27,7 @@ from ..errors import SpecError
 from ..options import LISTS, check_option
 from ..paths import path_text
 from .external import Loader
-from .model import Hosted, Spec, ToolSpec, digest_of, escape, make_spec, quote, want
+from .model import Hosted, Repair, Spec, ToolSpec, digest_of, escape, make_spec, quote, want
 from .read import beside, read_spec
 from .selection import Selection
 from .source import MAX_BYTES, load_document
@@ -52,6 +52,7 @@ _OPTIONS = (
     "standalone",
     "named",
     "strict",
+    "closed",
 )
 
 
@@ -174,14 +175,17 @@ def joined_spec(
         hosted += (tool._replace(file=file) for tool in spec.hosted)
     name = ", ".join(spec.name for spec in specs)
     refused = [one for spec in specs for one in spec.refused] if skip else None
-    joined = make_spec("tools", name, [spec.document for spec in specs], tools, hosted=hosted, refused=refused)
+    numbered: list[Repair] | None = [] if repair else None
+    joined = make_spec(
+        "tools", name, [spec.document for spec in specs], tools, hosted=hosted, refused=refused, repairs=numbered
+    )
     documents: dict[str, Any] = {}
     for spec in specs:
         for uri, document in spec.documents.items():
             if documents.setdefault(uri, document) != document:
                 raise SpecError("two specs mean different files by one reference", place=f"{spec.name}#", found=uri)
     joined = beside(joined, documents)
-    repairs = tuple(one for spec in specs for one in spec.repairs)
+    repairs = (*(one for spec in specs for one in spec.repairs), *(numbered or ()))
     if repairs:
         joined = replace(joined, repairs=repairs, digest=digest_of(joined.digest, list(repairs)))
     return replace(joined, digest=digest_of(joined.digest, [select.only, select.but])) if select else joined

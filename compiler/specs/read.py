@@ -56,8 +56,10 @@ def read_spec(
     if is_callable(source):
         name = name or "callables"
         document, tools = read_callables(source, name)
-        declared = {tool.name: one for tool, one in zip(tools, listed(source), strict=True)}
-        return selected(replace(make_spec("tools", name, document, tools), declared=declared), select)
+        numbered: list[Repair] | None = [] if repair else None
+        spec = _told(make_spec("tools", name, document, tools, repairs=numbered), numbered or [])
+        declared = {tool.name: one for tool, one in zip(spec.tools, listed(source), strict=True)}
+        return selected(replace(spec, declared=declared), select)
     refused: list[Refused] | None = [] if skip else None
     given, declared = with_documents(source, name or "spec")
     document, name = load_document(given, name, max_bytes)
@@ -71,13 +73,18 @@ def read_spec(
     if subtypes and isinstance(document, dict) and ("openapi" in document or "swagger" in document):
         document = with_subtypes(document, told)
     spec = beside(_read(document, name, refused, select, repairs), documents)
-    told += repairs or ()
-    if told:
-        placed = tuple(one._replace(place=f"{spec.name}#{one.place}") for one in told)
-        spec = replace(spec, repairs=placed, digest=digest_of(spec.digest, told))
+    spec = _told(spec, told + (repairs or []))
     if declared:
         spec = replace(spec, declared=declared)
     return replace(spec, digest=digest_of(spec.digest, [select.only, select.but])) if select else spec
+
+
+def _told(spec: Spec, repairs: list[Repair]) -> Spec:
+    """The spec that lists what was read otherwise than it stands, which is part of what it says."""
+    if not repairs:
+        return spec
+    placed = tuple(one._replace(place=f"{spec.name}#{one.place}") for one in repairs)
+    return replace(spec, repairs=placed, digest=digest_of(spec.digest, repairs))
 
 
 def _documents(document: Any, name: str, source: Any, schemas: Loader | str | Path | None) -> dict[str, Any]:
@@ -114,7 +121,7 @@ def _read(
 ) -> Spec:
     """See `read_spec`."""
     if isinstance(document, list):
-        return _listed(document, document, name, "", refused, select)
+        return _listed(document, document, name, "", refused, select, repairs)
     if isinstance(document, bool) or is_response_format(document):
         return schema_spec(document, name)
     if not isinstance(document, dict):
@@ -138,12 +145,12 @@ def _read(
     if "swagger" in document:
         return _api(document, name, read_swagger(document, name, refused, select, repairs), refused, select, repairs)
     if is_request(document):
-        return request_spec(document, name, refused, select)
+        return request_spec(document, name, refused, select, repairs)
     if "tools" in document and "properties" not in document:
-        return _listed(document, document["tools"], name, "/tools", refused, select)
+        return _listed(document, document["tools"], name, "/tools", refused, select, repairs)
     result = document.get("result")
     if "jsonrpc" in document and isinstance(result, dict) and "tools" in result:  # the answer of an MCP server
-        return _listed(document, result["tools"], name, "/result/tools", refused, select)
+        return _listed(document, result["tools"], name, "/result/tools", refused, select, repairs)
     if "jsonrpc" in document and SCHEMA_KEYS.isdisjoint(document):
         failed = document.get("error")
         message = failed.get("message") if isinstance(failed, dict) else None
@@ -154,14 +161,14 @@ def _read(
             expected="the result of tools/list",
         )
     if "function" in document and "question" in document:  # a row of BFCL
-        return _listed(document, document["function"], name, "/function", refused, select)
+        return _listed(document, document["function"], name, "/function", refused, select, repairs)
     config = document.get("toolConfig")
     if isinstance(config, dict) and isinstance(config.get("tools"), list):  # Bedrock's
-        return _listed(document, config["tools"], name, "/toolConfig/tools", refused, select)
+        return _listed(document, config["tools"], name, "/toolConfig/tools", refused, select, repairs)
     if any(isinstance(document.get(key), list) for key in DECLARATIONS) or isinstance(document.get("toolSpec"), dict):
-        return _listed(document, [document], name, None, refused, select)
+        return _listed(document, [document], name, None, refused, select, repairs)
     if document.get("type") == "function" or is_function(document):
-        return _listed(document, [document], name, None, refused, select)
+        return _listed(document, [document], name, None, refused, select, repairs)
     looks_like_tool = isinstance(document.get("name"), str) and SCHEMA_KEYS.isdisjoint(
         document.keys() - {"description"}
     )
@@ -203,10 +210,11 @@ def _listed(
     pointer: str | None,
     refused: list[Refused] | None,
     select: Selection | None,
+    repairs: list[Repair] | None,
 ) -> Spec:
     """The spec of a list of tools, see `read_tools`."""
     tools, hosted = read_tools(items, name, pointer, refused, select)
-    return make_spec("tools", name, document, tools, hosted=hosted, refused=refused)
+    return make_spec("tools", name, document, tools, hosted=hosted, refused=refused, repairs=repairs)
 
 
 _FORMS = {

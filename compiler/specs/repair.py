@@ -5,7 +5,7 @@
     required: true (or "true") of a property                             names it in the object's own required
     a keyword that is null                                               is left out
     {id} in a path without a path parameter                              a path parameter, text    (openapi.py)
-    equal operationIds                                                   are numbered              (model.py)
+    equal names of tools, equal operationIds                             are numbered              (model.py)
 
 Leaves out   everything else that is refused: it has no one meaning.
 Invariants   every repair is noted with its place; a spec without these faults is read as it stands.

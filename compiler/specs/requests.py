@@ -17,18 +17,24 @@ from toolc.runtime.serving.requests import KIND, Content, is_response_format, re
 
 from ..errors import SpecError, ToolcError
 from .callables import is_type, schema_of_type
-from .model import Refused, Spec, digest_of, make_spec
+from .model import Refused, Repair, Spec, digest_of, make_spec
 from .selection import Selection
 from .tools import read_tools
 
 
-def request_spec(body: Any, name: str, refused: list[Refused] | None = None, select: Selection | None = None) -> Spec:
+def request_spec(
+    body: Any,
+    name: str,
+    refused: list[Refused] | None = None,
+    select: Selection | None = None,
+    repairs: list[Repair] | None = None,
+) -> Spec:
     """The spec of a request's body.
 
     Args:
         body: a checked JSON value.
         name: how errors call it.
-        refused, select: as for `read_tools`.
+        refused, select: as for `read_tools`; repairs: as for `make_spec`.
 
     Raises:
         RequestError: it is no body of a request, or asks for what is not read.
@@ -53,7 +59,7 @@ def request_spec(body: Any, name: str, refused: list[Refused] | None = None, sel
         )
         for tool in tools
     ]
-    spec = make_spec(KIND, name, document, tools, content.response, hosted, refused)
+    spec = make_spec(KIND, name, document, tools, content.response, hosted, refused, repairs=repairs)
     said: dict[str, Any] = {}
     if request.choice != "auto":
         said["tool_choice"] = request.choice

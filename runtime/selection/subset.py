@@ -79,7 +79,8 @@ def subset(bundle: Bundle, tools: Iterable[str]) -> Bundle:
             hint="compile the tools that are wanted",
         )
     left_out = {f"tool:{name}" for name in known if name not in chosen}
-    entry = {name: q for name, q in bundle.entry.items() if name.split("/")[0] not in left_out}
+    without = {q for name, q in bundle.entry.items() if name.split("/")[0] in left_out}
+    entry = {name: q for name, q in bundle.entry.items() if q not in without}  # react's "none" may be one of a tool
     numbers = [i for i, tool in enumerate(tools_of(bundle.meta)) if tool["name"] in chosen]
     reached = reached_of(bundle.tables, _dead_marks(bundle.tables, numbers), entry.values())
     entry = {name: int(reached.state[q]) for name, q in entry.items()}

@@ -34,6 +34,9 @@ GOOD = [
     "DELETE /list/a%2Fb",
     "DELETE /list/%C3%A9%C3%A9%C3%A9%C3%A9",
     'POST /list/x {"ids": [1, 2]}',
+    "GET /movie/7/credits to get the crew of the movie (id 7)",
+    "GET /search?query=a to ",
+    'POST /list/x {"ids": [1]} to GET /x',
 ]
 BAD = [
     "GET /movie//credits",
@@ -55,6 +58,10 @@ BAD = [
     "POST /list/x",
     'POST /list/x {"ids": [0]}',
     "PUT /list/x",
+    "GET /movie/7/credits to get the crew\nAPI response: 1",
+    "GET /movie/7/credits for the crew",
+    "GET /movie/7/credits to",
+    'POST /list/x to add {"ids": [1]}',
 ]
 
 
@@ -161,29 +168,32 @@ def test_tmdb(shared: Path) -> None:
 
 
 FUNCQA = {
-    "add": 2, "subtract": 2, "multiply": 2, "divide": 2, "power": 2, "sqrt": 1, "log": 1, "ln": 1, "lcm": 2, "gcd": 2,
-    "remainder": 2, "choose": 2, "permutate": 2,
+    "add": (2, 3), "subtract": (2, 2), "multiply": (2, 3), "divide": (2, 2), "power": (2, 2), "sqrt": (1, 1),
+    "log": (1, 1), "ln": (1, 1), "lcm": (2, 3), "gcd": (2, 3), "remainder": (2, 2), "choose": (2, 2),
+    "permutate": (2, 2),
 }  # fmt: skip
-"""The functions of FuncQA and how many numbers each takes (Hao et al. 2023)."""
+"""The functions of FuncQA and how few and many numbers each takes (Hao et al. 2023); some calls have even more."""
 
 
 def test_funcqa() -> None:
-    """Every argument a number, exactly the right count, the closing ``)=``."""
+    """Every argument a number, a right count, the closing ``)=``."""
     tools = []
-    for name, count in FUNCQA.items():
-        numbers = {key: {"type": "number"} for key in "ab"[:count]}
-        schema = {"type": "object", "properties": numbers, "required": list(numbers), "additionalProperties": False}
+    for name, (least, most) in FUNCQA.items():
+        numbers = {key: {"type": "number"} for key in "abc"[:most]}
+        schema = {"type": "object", "properties": numbers, "required": [*"abc"[:least]], "additionalProperties": False}
         tools.append({"name": name, "input_schema": schema})
     held = compile_tools(tools, vocab_for("toolkengpt"), options=Options(protocol="toolkengpt")).bundle
     family = FAMILIES["toolkengpt"]
     schemas = {tool["name"]: tool["input_schema"] for tool in tools}
     rng = random.Random(0)
-    for name, count in FUNCQA.items():
-        call = (name, {key: rng.choice([3, -2.5, 1e-7, 120000]) for key in "ab"[:count]})
+    for name, count in [(name, count) for name, counts in FUNCQA.items() for count in sorted({*counts})]:
+        call = (name, {key: rng.choice([3, -2.5, 1e-7, 120000]) for key in "abc"[:count]})
         text = family.write([call])
         assert accepts(held, text) and accepts(held, text[3:], "opened")
         assert accepts(held, f"The sum is {text}5, so {text}5.", "auto") and not accepts(held, text, "opened")
-        wrong = [", ".join(["1"] * n) for n in range(4) if n != count] + ['"1"', "true", "x", "1,,2", "01"]
+        least, most = FUNCQA[name]
+        wrong = [", ".join(["1"] * n) for n in range(5) if not least <= n <= most]
+        wrong += ['"1"', "true", "x", "1,,2", "01"]
         for inside in wrong:
             assert not accepts(held, f"<T>{name}({inside})=")
         assert not accepts(held, text[:-1]) and not accepts(held, text[:-2])
@@ -236,12 +246,65 @@ def test_a_path_that_another_goes_on_from_beside_a_body_of_anything() -> None:
         assert [(one.name, one.arguments) for one in read_calls(compiled.bundle, text, "required")] == [call]
 
 
-def test_the_name_of_the_action_of_a_protocol() -> None:
-    tools = [{"name": "Finish", "parameters": {"type": "object"}}]
-    with pytest.raises(SpecError, match='"Finish"') as caught:
+FINISH = {
+    "name": "Finish",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "return_type": {"type": "string", "enum": ["give_answer", "give_up_and_restart"]},
+            "final_answer": {"type": "string", "maxLength": 5},
+        },
+        "required": ["return_type"],
+    },
+}
+"""As in the lists of ToolBench, but for maxLength."""
+
+
+def test_a_list_with_the_action_of_the_protocol() -> None:
+    """ToolBench's lists hold Finish: it is called as any other tool, and takes what the protocol says, too."""
+    other = {"name": "f", "input_schema": {"type": "object", "properties": {}, "additionalProperties": False}}
+    held = compile_tools([other, FINISH], vocab_for("react"), options=Options(protocol="react", named=False)).bundle
+    call, head = "Action: f\nAction Input: {}", "Action: Finish\nAction Input: "
+    answer = head + '{"return_type": "give_answer", "final_answer": "12"}'
+    again = head + '{"return_type": "give_up_and_restart"}'
+    for text in (answer, again, call):
+        for entry in ("auto", "required", "auto/one"):
+            assert accepts(held, text, entry)
+        assert accepts(held, "Thought: I know.\n" + text, "start")
+        for entry in ("none", "tool:Finish"):
+            assert accepts(held, text, entry) is (text != call)
+    long = answer.replace("12", "123456")
+    bare = head + '{"return_type": "give_answer"}'
+    for text in (long, bare, again.replace('"}', '", "final_answer": "x"}'), answer.replace('"}', '", "x": 1}')):
+        assert not accepts(held, text, "auto") and not accepts(held, text, "none")
+    for entry in ("auto", "none"):
+        assert [one.name for one in read_calls(held, answer, entry)] == ["Finish"]
+    assert accepts(subset(held, ["Finish"]), answer, "none") and not accepts(subset(held, ["Finish"]), call, "auto")
+    alone = subset(held, ["f"])
+    assert accepts(alone, call, "auto") and not accepts(alone, answer, "auto") and "none" not in alone.entry
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"return_type": {"type": "integer"}}, "required": ["return_type"]},
+        {"properties": {"answer": {"type": "string"}}, "required": ["answer"]},
+        {"properties": {}, "additionalProperties": False},
+    ],
+)
+def test_a_tool_that_only_has_the_name_of_the_action(schema: Any) -> None:
+    tools = [{"name": "Finish", "parameters": {"type": "object", **schema}}]
+    with pytest.raises(SpecError, match='an action of its own that is called "Finish"') as caught:
         compile_tools(tools, vocab_for("react"), options=Options(protocol="react"))
     assert "#/0" in str(caught.value.place)
     compile_tools(tools, vocab_for("json"), options=Options(protocol="json"))
+
+
+def test_the_action_of_a_protocol_beside_a_response() -> None:
+    """The response is that action already."""
+    with pytest.raises(SpecError, match='"Finish"') as caught:
+        compile_tools([FINISH], vocab_for("react"), options=Options(protocol="react", response={"type": "object"}))
+    assert "#/0" in str(caught.value.place) and "leave the tool out" in str(caught.value.hint)
 
 
 def one_path(path: str, **schemas: Any) -> Bundle:

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from toolc.compiler import Options, compile_tools, read_spec
 from toolc.compiler.cli import cli
 from toolc.compiler.errors import ToolcError
+from toolc.compiler.specs.project import joined_spec
 from toolc.runtime import Matcher
 
 EVENTS = {"type": "array", "items": {"type": "string"}, "enum": ["a", "b"]}
@@ -78,8 +79,12 @@ ROWS: list[tuple[str, Any, list[tuple[str, str]], list[Any], list[Any]]] = [
     ("path parameter of 2.0", {"swagger": "2.0", "paths": {"/a/{id}": {"get": {"operationId": "t"}}}},
      [("/paths/~1a~1{id}/get", "the path holds {id}")], [("t", {"id": "y"})], [("t", {})]),
     ("equal names", _api({f"/{n}": {"get": {"operationId": "t"}} for n in range(3)}),
-     [("/paths/~11/get", 'the second operation "t" is called "t_2"'), ("/paths/~12/get", "the second operation")],
+     [("/paths/~11/get", 'the second tool "t" is called "t_2"'), ("/paths/~12/get", "the second tool")],
      [("t", {}), ("t_2", {}), ("t_3", {})], [("t_4", {})]),
+    ("equal names in a list", [{"name": "t", "input_schema": {"properties": {key: {}}, "required": [key],
+                                                              "additionalProperties": False}} for key in "ab"],
+     [("/1/input_schema", 'the second tool "t" is called "t_2"')],
+     [("t", {"a": 1}), ("t_2", {"b": 1})], [("t", {"b": 1}), ("t_2", {"a": 1})]),
 ]  # fmt: skip
 
 
@@ -180,3 +185,30 @@ def test_keywords_beside_a_reference_are_none() -> None:
     schema = {"$schema": "http://json-schema.org/draft-04/schema#", "definitions": {"a": {"type": "string"}},
               "type": "object", "properties": {"a": {"$ref": "#/definitions/a", "const": 3}}}  # fmt: skip
     assert compile_schema(schema, "builtin", options=Options(jobs=1)).report["later"] == []
+
+
+def test_equal_names_in_every_kind_of_list(tmp_path: Path) -> None:
+    """In a request, of Python functions, and over several files; without --repair the error names it."""
+
+    def first(a: int) -> None: ...
+    def second(b: int) -> None: ...
+
+    second.__name__ = "first"
+    function = {"type": "function", "function": {"name": "first", "parameters": {"type": "object"}}}
+    request = {"model": "m", "messages": [{"role": "user", "content": "x"}], "tools": [function, function]}
+    for source in (request, [first, second]):
+        with pytest.raises(ToolcError, match="--repair"):
+            read_spec(source)
+        spec = read_spec(source, repair=True)
+        assert [tool.name for tool in spec.tools] == ["first", "first_2"]
+        assert [one.how for one in spec.repairs] == ['the second tool "first" is called "first_2"']
+        assert spec.digest != read_spec([first]).digest
+    assert dict(read_spec([first, second], repair=True).declared) == {"first": first, "first_2": second}
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json").write_text(json.dumps([function]))
+    paths = tmp_path / "a.json", tmp_path / "b.json"
+    with pytest.raises(ToolcError, match="--repair"):
+        joined_spec(paths)
+    joined = joined_spec(paths, repair=True)
+    assert [tool.name for tool in joined.tools] == ["first", "first_2"]
+    assert [one.place for one in joined.repairs] == ["b.json#/0/function/parameters"]

@@ -1,0 +1,147 @@
+"""Tables of docs/research.md, from the records of a run.
+
+Intervals are Wilson's, 95%, of one share; arms see the same problems, so a difference is better told by the problems
+that only one of two arms gets right, which the last column of `right` counts against the first arm.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+KINDS = ("name", "argument", "syntax", "value")
+_Z = 1.96
+
+
+def interval(count: int, total: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a share."""
+    if not total:
+        return 0.0, 1.0
+    share, z = count / total, _Z
+    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
+    half = z / (1 + z * z / total) * (share * (1 - share) / total + z * z / (4 * total * total)) ** 0.5
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def share(count: int, total: int) -> str:
+    """A share with its interval, in percent."""
+    low, high = interval(count, total)
+    return f"{100 * count / max(1, total):.0f}% ({100 * low:.0f}–{100 * high:.0f})"
+
+
+def read(path: Path) -> dict[str, dict[str, dict[int, dict[str, Any]]]]:
+    """Part → arm → problem → its record; only problems that every arm of a part has."""
+    found: dict[str, dict[str, dict[int, dict[str, Any]]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        found.setdefault(row["part"], {}).setdefault(row["arm"], {})[row["id"]] = row
+        if "fuzzy" in row:
+            twin = {**row, "failed": row["fuzzy"], "right": not row["fuzzy"]}
+            found[row["part"]].setdefault("fuzzy", {})[row["id"]] = twin
+    for arms in found.values():
+        common = set.intersection(*(set(rows) for rows in arms.values()))
+        for arm, rows in arms.items():
+            arms[arm] = {n: rows[n] for n in sorted(common)}
+    return found
+
+
+def _mean(rows: Sequence[dict[str, Any]], key: str) -> str:
+    value = sum(row[key] for row in rows) / max(1, len(rows))
+    return f"{value:.0f}" if value >= 20 else f"{value:.1f}"
+
+
+def _beside(arms: dict[str, dict[int, dict[str, Any]]], arm: str, key: str = "right") -> str:
+    """How many problems only this arm gets right, and only the first."""
+    first = next(iter(arms))
+    if arm == first:
+        return ""
+    pairs = [(arms[arm][n][key], arms[first][n][key]) for n in arms[arm]]
+    return f"+{pairs.count((True, False))} −{pairs.count((False, True))}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def calls_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
+    """FuncQA: faults a call and a problem, answers."""
+    out = []
+    for arm, held in arms.items():
+        rows = list(held.values())
+        kinds = Counter(kind for row in rows for kind in row["failed"])
+        calls = sum(row["calls"] for row in rows)
+        wrong = sum(kinds[kind] for kind in KINDS[:3])
+        lost = sum(row["lost"] and row["failed"][-1] != "value" for row in rows)
+        out.append([
+            arm, str(len(rows)), str(calls), ", ".join(str(kinds[kind]) for kind in KINDS), share(wrong, calls),
+            share(lost, len(rows)), share(sum(row["right"] for row in rows), len(rows)), _beside(arms, arm),
+            _mean(rows, "tokens"), _mean(rows, "seconds"),
+        ])  # fmt: skip
+    head = ["arm", "problems", "calls", "name, argument, syntax, value", "faulty calls", "problems lost to a fault",
+            "right", "beside the first", "tokens", "s"]  # fmt: skip
+    return _table(head, out)
+
+
+def chosen_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
+    """KAMEL: relations."""
+    out = []
+    for arm, held in arms.items():
+        rows = list(held.values())
+        out.append([
+            arm, str(len(rows)), share(sum(row["right"] for row in rows), len(rows)),
+            share(sum("name" in row["failed"] for row in rows), len(rows)), _mean(rows, "prompt"),
+            _mean(rows, "tokens"), _mean(rows, "seconds"),
+        ])  # fmt: skip
+    return _table(["arm", "questions", "right", "no such name", "tokens of the prompt", "tokens", "s"], out)
+
+
+def path_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
+    """RestBench: paths."""
+    out = []
+    for arm, held in arms.items():
+        rows = list(held.values())
+        calls, failed = sum(row["calls"] for row in rows), sum(len(row["failed"]) for row in rows)
+        out.append([
+            arm, str(len(rows)), share(sum(row["right"] for row in rows), len(rows)),
+            share(sum(row["first"] for row in rows), len(rows)), share(failed, calls), _mean(rows, "prompt"),
+            _mean(rows, "tokens"), _mean(rows, "seconds"),
+        ])  # fmt: skip
+    head = [
+        "arm",
+        "queries",
+        "path right",
+        "first call right",
+        "no such operation",
+        "tokens of the prompt",
+        "tokens",
+        "s",
+    ]
+    return _table(head, out)
+
+
+def action_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
+    """ToolEval: first actions."""
+    out = []
+    for arm in ("free", "fuzzy", "bundle"):
+        rows = list(arms.get(arm, {}).values())
+        kinds = Counter(kind for row in rows for kind in row["failed"])
+        out.append([
+            arm, str(len(rows)), ", ".join(str(kinds[kind]) for kind in KINDS[:3]),
+            share(sum(bool(row["failed"]) for row in rows), len(rows)), _mean(rows, "prompt"), _mean(rows, "tokens"),
+            _mean(rows, "seconds"),
+        ])  # fmt: skip
+    head = ["arm", "tasks", "name, argument, syntax", "faulty first actions", "tokens of the prompt", "tokens", "s"]
+    return _table(head, out)
+
+
+def tables(path: Path) -> str:
+    """All tables of a file of records, each under the name of its part."""
+    making = {"funcqa": calls_table, "kamel": chosen_table, "restbench": path_table, "tooleval": action_table}
+    out = []
+    for part, arms in read(path).items():
+        out.append(f"{part}\n\n{making[part.partition('-')[0]](arms)}")
+    return "\n\n".join(out)
