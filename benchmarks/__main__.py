@@ -2,7 +2,8 @@
 
     python -m benchmarks [--shared ../shared]
 
-Each prints one JSON line. The tables beside the peers come from the harnesses in the shared folder, which take
+Each prints one JSON line. The table of MaskBench beside the peers is made by maskbench.py; those of batches and of many
+tools come from the harnesses in the shared folder, which take
 ``benchmarks/engine.py`` as the engine "toolc"; the commands are printed at the end.
 
 Leaves out   the benchmarks themselves: decodes.py, starts.py, host.py, bfcl.py, engine.py; law.py, which takes most of
@@ -41,8 +42,8 @@ def main() -> int:
     cases, tokenizer = shared / "data" / "maskbench_dev.jsonl", shared / "tokenizers" / "llama3.json"
     if cases.exists() and tokenizer.exists():
         status |= run("benchmarks.host", "--cases", str(cases), "--tokenizer", str(tokenizer))
-        harness = f"{shared}/bench/maskbench.py ENGINE --project . --cases {cases} --tokenizer {tokenizer}"
-        print(f"# beside the peers (ENGINE: toolc, llg, xgr): python {harness}")
+        peers = f"toolc llguidance xgrammar --cases {cases} --tokenizer {tokenizer}"
+        print(f"# beside the peers: python -m benchmarks.maskbench {peers}")
     else:
         print(f"# {shared} holds no cases: benchmarks.host and the comparison are left out")
     print("# minutes each: python -m benchmarks.growth, .store, .speculate_paper, .speculate_soak")

@@ -90,7 +90,7 @@ def _run_many(specs: list[str], tokenizers: tuple[str, ...], given: set[str], op
         refuse_usage("in a store the ending of a file says what a grammar is written in; leave out --syntax")
     if options["ray"] is not None and options["sign"] is not None:
         refuse_usage("keys are not sent to a cluster; sign what it made with toolc pull and toolc push --sign")
-    rest = {name: options[name] for name in (*MANY, "max_spec_bytes", "as_json")}
+    rest = {name: options[name] for name in (*MANY, "max_spec_bytes", "as_json", "quiet")}
     stated = options["eos"], options["logits_width"]
     run_many(specs, tokenizers, stated, _options(options), **rest)
 

@@ -67,6 +67,7 @@ def run(
     report: str | None,
     max_spec_bytes: int | None,
     as_json: bool,
+    quiet: bool,
 ) -> None:
     """Compile every spec for every tokenizer that the store does not hold yet; ``options.jobs`` specs at a time.
 
@@ -112,13 +113,13 @@ def run(
     else:
         from ..many.pool import run_local
 
-        with Progress(quiet=as_json) as progress:
+        with Progress(quiet=as_json or quiet) as progress:
             warm(progress, options.jobs, later=True)
         outcomes = run_local(all_jobs(), max(1, min(options.jobs or cores(), count)))
     rows: list[Outcome] = []
     stopped: KeyboardInterrupt | SystemExit | None = None
     try:
-        with _Bar(count, quiet=as_json) as bar:
+        with _Bar(count, quiet=as_json or quiet) as bar:
             for outcome in outcomes:
                 rows.append(outcome)
                 bar(outcome)

@@ -220,8 +220,11 @@ class _Linker:
         return RefusedTools(errors)
 
     def _take(self, unit: Work) -> bool:
-        """Take a part from the cache; whether it is there."""
-        part = self.cache.get(unit.digest)
+        """Take a part from the cache; whether it is there. One that passes a limit is made again, so that the error has
+        its place."""
+        part, most = self.cache.get(unit.digest), self.budget.states
+        if part is not None and most is not None and max(part.counts["nfa_states"], part.counts["local_states"]) > most:
+            return False
         if part is not None:
             self.parts[unit.digest] = part
             self.reused += 1

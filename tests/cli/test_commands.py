@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from tests.cases.broken_specs import ROWS, as_bytes
 from toolc.compiler import Options, compile_tools
-from toolc.compiler.commands import terminal
+from toolc.compiler.commands import compile_many, terminal
 from toolc.compiler.commands.terminal import Progress
 from toolc.compiler.specs.project import joined_spec
 from toolc.runtime import Bundle, Matcher
@@ -553,6 +553,10 @@ def test_a_long_compile_tells_of_its_tools(
     monkeypatch.setattr(Progress, "_follow", Progress._draw)
     assert "toolc: schema: two (2 of 2) …" in toolc(*words).stderr
     assert "toolc:" not in toolc(*words, "-q").stderr
+    monkeypatch.setattr(compile_many, "PATIENCE", 0.0)
+    words = ("compile", "tools.json", "--tokenizer", "builtin", "--jobs", "1", "--store")
+    assert "toolc: 1 of 1: 1 compiled" in toolc(*words, "loud").stderr
+    assert toolc(*words, "quiet", "-q").stderr == ""
 
 
 def test_names_that_are_no_utf8(toolc: Toolc, repository: Path, tmp_path: Path) -> None:

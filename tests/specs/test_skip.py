@@ -72,6 +72,14 @@ def test_where_no_tool_is_left_the_first_error_is_raised() -> None:
     assert named.value.place == "spec#/0/name"
 
 
+def test_a_part_that_was_made_without_the_limit_is_left_out() -> None:
+    assert compile_tools([GOOD, LARGE, ALSO], "builtin", options=skipping(protocol="hermes")).report["skipped"] == []
+    made = compile_tools(
+        [GOOD, LARGE, ALSO], "builtin", options=skipping(protocol="hermes", budget=Budget(states=20_000))
+    )
+    assert [one["tool"] for one in made.report["skipped"]] == ["large"]
+
+
 @pytest.mark.parametrize("fillers", [0, 40])  # alone, and in a group of tools
 def test_a_limit_blames_one_tool(fillers: int) -> None:
     more = [{**GOOD, "name": f"good{n}"} for n in range(fillers)]
