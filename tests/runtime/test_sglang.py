@@ -165,6 +165,34 @@ def test_what_sglang_makes_of_requests(tmp_path: Path, monkeypatch: pytest.Monke
         assert may_end(grammar, "aba") and not may_end(grammar, "abc")
 
 
+def test_what_its_parsers_make_of_tools(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each `--tool-call-parser`: the constraint that SGLang gives its backend compiles."""
+    pytest.importorskip("xgrammar")  # which SGLang asks for the tags
+    from sglang.srt.entrypoints.openai.protocol import Function, Tool
+    from sglang.srt.function_call.function_call_parser import FunctionCallParser
+
+    monkeypatch.setenv("TOOLC_BUNDLES", str(tmp_path))
+    tokenizer = str(shared / "tokenizers" / "qwen3.json")
+    size = load_vocab(tokenizer).size
+    backend = ToolcBackend(SimpleNamespace(name_or_path=tokenizer), size, [151645])
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "s": {"type": "string"}}, "required": ["a"]}
+    tools = [Tool(type="function", function=Function(name=name, parameters=schema, strict=True)) for name in ("f", "g")]
+    dispatch = {"json_schema": backend.dispatch_json, "structural_tag": backend.dispatch_structural_tag}
+    made = 0
+    for name in FunctionCallParser.ToolCallParserEnum:
+        if name in ("response_template", "kimi_k3"):  # needs a template; its tag has strings of XML without a parameter
+            continue
+        for choice in ("auto", "required"):
+            found = FunctionCallParser(tools, name).get_structure_constraint(choice)
+            if found is not None:
+                kind, value = found
+                text = json.dumps(value if isinstance(value, (dict, list)) else value.model_dump(by_alias=True))
+                grammar = dispatch[kind](text)
+                assert isinstance(grammar, ToolcGrammar), f"{name}, {choice}: {grammar.error_message}"
+                made += 1
+    assert made > 50
+
+
 def may_end(grammar: ToolcGrammar, text: str) -> bool:
     """Whether a request's grammar accepts a whole text."""
     matcher = grammar.matcher.fork()
