@@ -54,7 +54,8 @@ class Toolc:
     def __init__(self, path: str, end: int) -> None:
         from benchmarks.engine import make
 
-        self._engine, self._file = make(path, end), os.path.join(tempfile.mkdtemp(), "case.toolc")
+        self._engine, self._folder = make(path, end), tempfile.TemporaryDirectory()
+        self._file = os.path.join(self._folder.name, "case.toolc")
 
     def compile(self, schema: Any) -> None:
         self._engine.compile(schema, self._file)

@@ -181,7 +181,7 @@ def assemble(
                 rule = writer.add(spec.schema, base=spec.name, pointer=spec.schema_pointer)
                 rules = {"start": Ref(rule)}
     else:
-        spec = _with_answer(spec, protocol, response is not None or spec.schema is not None, options, refused)
+        spec = _with_answer(spec, protocol, response is not None or spec.schema is not None, options, refused, budget)
         writer.reserve(protocol.names)
         how = arguments_of(protocol)
         custom, rule_of = _custom_tools(spec, protocol, refused, budget)
@@ -400,8 +400,9 @@ def _custom_tools(
 
 
 def _with_answer(
-    spec: Spec, protocol: Protocol, responds: bool, options: SchemaOptions, refused: dict[int, ToolcError]
-) -> Spec:
+    spec: Spec, protocol: Protocol, responds: bool, options: SchemaOptions, refused: dict[int, ToolcError],
+    budget: Budget | None,
+) -> Spec:  # fmt: skip
     """The spec in which a tool with the name of the protocol's own action is this action: arguments meet both schemas.
 
     Args:
@@ -416,7 +417,7 @@ def _with_answer(
     for number, tool in enumerate(tools):
         if tool.name not in reserved:
             continue
-        with _refusing(refused, number, None):
+        with _refusing(refused, number, budget):
             other = SpecError(
                 f"the protocol {protocol.name} has an action of its own that is called {quote(tool.name)}",
                 place=f"{_name_of(spec, tool)}#{tool.pointer}",
@@ -428,12 +429,15 @@ def _with_answer(
             )
             if responds or not answers or tool.custom is not None or not isinstance(tool.schema, dict):
                 raise other
-            schema = {**tool.schema, "allOf": [*tool.schema.get("allOf", ()), {"anyOf": answers}]}
+            parts = tool.schema.get("allOf", [])
+            if not isinstance(parts, list):
+                continue  # refused with its place when it is written
+            schema = {**tool.schema, "allOf": [*parts, {"anyOf": answers}]}
             document = schema if tool.document is tool.schema else tool.document
             merged = replace(tool, schema=schema, document=document)
             try:
                 home = _home(spec, merged, {})
-                LarkWriter(options).add(schema, document=home, pointer=tool.pointer, arguments=True)
+                LarkWriter(options, budget).add(schema, document=home, pointer=tool.pointer, arguments=True)
             except UnsatisfiableError:
                 raise other from None
             tools[number] = merged

@@ -100,6 +100,15 @@ def test_the_older_form(typed: bool) -> None:
     assert accepts(compile_tools(text, "builtin").bundle, "<f=a>3</f>")
 
 
+def test_what_sglang_adds_to_the_older_form() -> None:
+    """A call that has to come, and arguments that may be anything."""
+    free = {"type": TAG, **OLDER, "structures": [{**OLDER["structures"][0], "schema": None}], "at_least_one": True}
+    bundle = compile_tools(free, "builtin").bundle
+    assert accepts(bundle, "<f=a>[3]</f>") and accepts(bundle, "<f=a>3</f> x")
+    assert not accepts(bundle, "hi") and not accepts(bundle, "<f=a></f>")
+    assert accepts(compile_tools({**free, "at_least_one": False}, "builtin").bundle, "hi")
+
+
 def test_tokens_in_strings_are_tokens() -> None:
     begin = '<tool_call>\n{"name": "f", "arguments": '
     form = {

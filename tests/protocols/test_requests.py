@@ -17,7 +17,7 @@ from tests.cases.protocols import FAMILIES, is_valid, mutations
 from tests.cases.requests import CALLS, DOCUMENT, EXAMPLE, PATHS, Requests, parameter
 from toolc.compiler import Options, compile_tools, read_spec
 from toolc.compiler.commands.check import check
-from toolc.compiler.errors import SpecError, UnsupportedError
+from toolc.compiler.errors import SchemaError, SpecError, UnsupportedError
 from toolc.runtime import DecodeError, Reader, read_calls, subset, write_calls
 from toolc.runtime.format.bundle import Bundle
 
@@ -298,6 +298,13 @@ def test_a_tool_that_only_has_the_name_of_the_action(schema: Any) -> None:
         compile_tools(tools, vocab_for("react"), options=Options(protocol="react"))
     assert "#/0" in str(caught.value.place)
     compile_tools(tools, vocab_for("json"), options=Options(protocol="json"))
+
+
+def test_the_action_of_a_protocol_with_a_malformed_schema() -> None:
+    tools = [{"name": "Finish", "parameters": {"type": "object", "allOf": 5}}]
+    with pytest.raises(SchemaError) as caught:
+        compile_tools(tools, vocab_for("react"), options=Options(protocol="react"))
+    assert str(caught.value.place).endswith("#/0/parameters/allOf")
 
 
 def test_the_action_of_a_protocol_beside_a_response() -> None:
