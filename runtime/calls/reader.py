@@ -310,12 +310,16 @@ class Reader:
         self._read_held(True)
         self._settle_rest()
         if self.is_whole:
+            if self._ended_before_blanks():
+                self._at = self._before.copy()
             self._end_turn(self._at.state)
         return self._flush()
 
     @property
     def is_whole(self) -> bool:
         """The text may end here, or has ended."""
+        if self._ended_before_blanks():
+            return True
         if self._gap < 0 or self._gap_place is Place.INSIDE or self._at.state == FINISHED:
             return self._at.may_end
         return self._at.may_end and self._leaves_delimiters(END_OF_TURN, self._gap_place)
@@ -627,7 +631,10 @@ class Reader:
             return
         begin = self._gap if self._gap >= 0 else len(self._data)
         supplied = None if op or place is not Place.INSIDE else fewest_blanks(self._at, symbol)
-        if place is Place.INSIDE and not op and not supplied and behind_blanks:
+        if symbol == END_OF_TURN and not op and self._ended_before_blanks():
+            self._at = self._before.copy()
+            op, begin = self._at.op(symbol), self._blanks_from
+        elif place is Place.INSIDE and not op and not supplied and behind_blanks:
             # The blanks before the symbol were read as those of another gap: as if they had been passed over.
             op, supplied, begin = self._before.op(symbol), fewest_blanks(self._before, symbol), self._blanks_from
             if (op or supplied) and len(self._before.stack) == len(self._at.stack):
@@ -651,6 +658,13 @@ class Reader:
     def end_refused(self) -> Refusal:
         """That nothing follows, where something has to."""
         return self._stray() if self._gap >= 0 and self._at.may_end else self._refusal("the end of the text")
+
+    def _ended_before_blanks(self) -> bool:
+        """Whether the blanks behind a last value were read as the beginning of what does not follow."""
+        at, before = self._at, self._before
+        if not self._in_blanks or self._exact or at.may_end or not before.may_end:
+            return False
+        return len(before.stack) == len(at.stack) and self._place() is Place.AFTER
 
     def _leaves_delimiters(self, symbol: int, place: Place) -> bool:
         """Whether the blanks before a symbol that the protocol writes itself stand together, behind those that belong
