@@ -4,10 +4,11 @@
         --tokenizer ../shared/tokenizers/llama3.json [--sizes 1,16,256] [--steps 20]
 
 ENGINE: toolc, xgr (XGrammar's BatchGrammarMatcher and its own kernel on logits), llg (llguidance's executor and its
-torch kernel, compiled). One thread. Rows and traces are chosen as by the shared batch.py, whose times have no logits.
-Prints one JSON line: median microseconds per step, and of applying alone.
+torch kernel, compiled). One thread. Each row is a valid instance of another schema, of at most 64, cut to the steps.
+Prints one JSON line: median microseconds per step with logits; of applying the masks alone; and of a step of which only
+the bits are made (`bits_us`), without logits.
 
-Leaves out   the bits alone: bench/batch.py with engine.py.
+Leaves out   devices: gpu_peers.py.
 """
 
 from __future__ import annotations
@@ -131,7 +132,11 @@ def traces(engine: Any, cases: str, tokenizer: Tokenizer, steps: int, most: int 
 
 
 def timed(engine: Any, data: list[Trace], rows: int, steps: int, width: int) -> tuple[float, float]:
-    """Median microseconds of a step, and of applying in it; the best of three runs."""
+    """Median microseconds of a step, and of applying in it; the best of three runs.
+
+    Args:
+        width: of the logits; 0: none are applied.
+    """
     chosen = [data[i % len(data)] for i in range(rows)]
     logits = torch.zeros(rows, width)
     runs = []
@@ -144,7 +149,8 @@ def timed(engine: Any, data: list[Trace], rows: int, steps: int, width: int) -> 
             begin = time.perf_counter()
             fill()
             filled = time.perf_counter()
-            apply(logits)
+            if width:
+                apply(logits)
             done = time.perf_counter()
             advance(tokens)
             whole.append((time.perf_counter() - begin) * 1e6)
@@ -170,7 +176,8 @@ def main() -> None:
     found: dict[str, object] = {"engine": a.engine, "traces": len(data)}
     for rows in map(int, a.sizes.split(",")):
         step, apply = timed(engine, data, rows, a.steps, size)
-        found[f"B{rows}"] = {"step_us": round(step, 1), "apply_us": round(apply, 1)}
+        bits, _ = timed(engine, data, rows, a.steps, 0)
+        found[f"B{rows}"] = {"step_us": round(step, 1), "apply_us": round(apply, 1), "bits_us": round(bits, 1)}
     print(json.dumps(found))
 
 

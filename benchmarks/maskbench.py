@@ -233,8 +233,12 @@ class Child:
     def ask(self, case: Case, seconds: float) -> dict[str, Any] | None:
         """What the engine did with a case; None if it took longer or died: the process is no more, then."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(case) + "\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(json.dumps(case) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:  # it died after its last answer
+            self.stop()
+            return None
         line = self._answer(seconds)
         return None if line is None else json.loads(line)
 

@@ -156,18 +156,44 @@ def test_regions(text: str, region: str) -> None:
     assert place.region == region
 
 
-def test_maskbench_counts_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of three cases one passes, one says of an instance what is not so, and one cannot be compiled."""
+def byte_tokenizer(path: Path) -> str:
+    """Write a tokenizer whose tokens are the bytes and an end of turn; returns the path."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    from benchmarks import maskbench
 
     words = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokens = Tokenizer(models.BPE({word: n for n, word in enumerate(words)}, []))
     tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokens.decoder = decoders.ByteLevel()
     tokens.add_special_tokens(["</s>"])
-    tokens.save(str(tmp_path / "tokenizer.json"))
+    tokens.save(str(path))
+    return str(path)
+
+
+def test_maskbench_goes_on_where_an_engine_died(tmp_path: Path) -> None:
+    from benchmarks import maskbench
+
+    child = maskbench.Child("toolc", byte_tokenizer(tmp_path / "tokenizer.json"))
+    child._process.kill()
+    child._process.wait()
+    assert child.ask({"schema": {"type": "object"}, "tests": []}, 30) is None
+
+
+def test_many_tools_is_timed_in_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import many_tools
+
+    path = byte_tokenizer(tmp_path / "tokenizer.json")
+    many_tools.main(["toolc", "--tokenizer", path, "--sizes", "1,2", "--repeat", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "| tools | toolc, s |" and [float(line.split("|")[2]) > 0 for line in lines[2:]] == [True, True]
+    many_tools.main(["toolc", "--tokenizer", str(tmp_path / "none.json"), "--sizes", "1", "--repeat", "1"])
+    assert "does not end" in capsys.readouterr().out
+
+
+def test_maskbench_counts_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of three cases one passes, one says of an instance what is not so, and one cannot be compiled."""
+    from benchmarks import maskbench
+
+    tokenizer = byte_tokenizer(tmp_path / "tokenizer.json")
     schema = {"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "additionalProperties": False}
     right = [{"data": {"a": 1, "b": 2}, "valid": True}, {"data": {"a": "1"}, "valid": False}]
     wrong = [
@@ -182,7 +208,7 @@ def test_maskbench_counts_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     lines = tmp_path / "cases.jsonl"
     lines.write_text("".join(json.dumps(case) + "\n" for case in maskbench.read_cases(folder)))
     out = tmp_path / "out.jsonl"
-    maskbench.main(["toolc", "--cases", str(lines), "--tokenizer", str(tmp_path / "tokenizer.json"), "--out", str(out)])
+    maskbench.main(["toolc", "--cases", str(lines), "--tokenizer", tokenizer, "--out", str(out)])
     refused, passed, failed = [json.loads(line) for line in out.read_text().splitlines()]
     assert refused["id"] == "not" and "type" in refused["refused"]
     assert [passed[key] for key in ("over", "over_order", "under")] == [0, 0, 0] and len(passed["steps"]) > 10
