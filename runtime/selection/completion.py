@@ -35,8 +35,10 @@ _FAR = 1 << 20  # a distance that no token has
 class Texts(NamedTuple):
     """The tokens of a vocabulary.
 
-    node_…: as in the vocab file;  height int32 [nodes]: bytes of the longest token below;  plain bool [V]: the token is
-    matched by its bytes;  symbol int32 [V]: the special symbol of the others;  special int32 [·, 2]: symbol and token.
+    node_…: as in the vocab file;  height int32 [nodes]: bytes of the longest token below;  byte_node int32 [·]: nodes
+    that stand below another, by their byte, those of byte b from byte_offset int32 [257] [b] on;  plain bool [V]: a
+    token is matched by its bytes;  symbol int32 [V]: the special symbol of the others;  special int32 [·, 2]: symbol,
+    token.
     """
 
     node_byte: np.ndarray
@@ -47,6 +49,8 @@ class Texts(NamedTuple):
     token_offset: np.ndarray
     token_bytes: np.ndarray
     height: np.ndarray
+    byte_node: np.ndarray
+    byte_offset: np.ndarray
     plain: np.ndarray
     symbol: np.ndarray
     special: np.ndarray
@@ -318,44 +322,47 @@ def costs(a, t, cells, state, begun, reach, after, st, frames):  # type: ignore[
 
 
 @kernel()
-def costs_below(a, t, cells, state, crossed, reach, nodes, st, frames, worst):  # type: ignore[no-untyped-def]
-    """worst int32 [states] becomes at least the largest bound after an end of any token, read from these cells.
-
-    nodes: int32 [·]: those that have as many bytes below them as the least of ``reach``, and at least one.
-    """
+def costs_below(a, t, cells, state, crossed, reach, st, frames, worst):  # type: ignore[no-untyped-def]
+    """worst int32 [states] becomes at least the largest bound after an end of any token, read from these cells: where
+    a state can come to a dearer one within that end."""
     result = np.zeros(3, np.int64)  # no bound is less than the least
     for x in cells:
-        result[0] = worst[state[x]]
+        q = np.int64(state[x])
+        cell = a.state_cell[q] + phase(a.breaks, a.state_break[q], a.low[x])
+        base, default = np.int64(a.cell_delta[cell]), np.int64(a.cell_default[cell])
+        result[0] = worst[q]
         for mode in range(a.modes):
-            if mode > 0 and not crossed[state[x]]:
+            if mode > 0 and not crossed[q]:
                 continue
-            for node in nodes:
-                if reach[state[x]] > t.height[node]:
+            for byte in range(256):
+                if op_in(a.delta, base, default, a.symbol_class[byte]) == 0:
                     continue
-                depth = t.node_depth[node]
-                st[depth, 0], st[depth, 1], st[depth, 2], st[depth, 3], st[depth, 4] = (
-                    state[x],
-                    a.low[x],
-                    a.high[x],
-                    -1,
-                    0,
-                )
-                _walk(a, t, node + 1, t.node_skip[node], mode, reach, st, frames, result)
-        worst[state[x]] = result[0]
+                for i in range(t.byte_offset[byte], t.byte_offset[byte + 1]):
+                    node = t.byte_node[i]
+                    if reach[q] > t.height[node] + 1:
+                        continue
+                    above = t.node_depth[node] - 1
+                    st[above, 0], st[above, 1], st[above, 2], st[above, 3], st[above, 4] = q, a.low[x], a.high[x], -1, 0
+                    _walk(a, t, node, t.node_skip[node], mode, reach, st, frames, result)
+        worst[q] = result[0]
 
 
 def texts_of(vocab: Vocab, tables: Tables) -> Texts:
-    height = vocab.__dict__.get("_height")
-    if height is None:
+    kept = vocab.__dict__.get("_heights")
+    if kept is None:
         height = np.zeros(vocab.node_byte.size, np.int32)
         heights(vocab.node_depth, vocab.node_skip, height)
-        vocab.__dict__["_height"] = height
+        inner = np.flatnonzero(vocab.node_depth > 1).astype(np.int32)
+        by_byte = inner[np.argsort(vocab.node_byte[inner], kind="stable")]
+        offset = np.searchsorted(vocab.node_byte[by_byte], np.arange(257)).astype(np.int32)
+        kept = vocab.__dict__["_heights"] = height, by_byte, offset
+    height, by_byte, offset = kept
     symbol = np.zeros(vocab.size, np.int32)
     symbol[tables.special_token] = tables.special_symbol
     special = np.stack([tables.special_symbol, tables.special_token], axis=1).astype(np.int32)
     return Texts(
         vocab.node_byte, vocab.node_depth, vocab.node_skip, vocab.node_token_offset, vocab.node_tokens,
-        vocab.token_offset, vocab.token_bytes, height, symbol == 0, symbol, special,
+        vocab.token_offset, vocab.token_bytes, height, by_byte, offset, symbol == 0, symbol, special,
     )  # fmt: skip
 
 
@@ -443,8 +450,7 @@ def closing_of(
     returned[back >> ACTION_BITS] = True
     below = np.flatnonzero(live & returned[cells.owner] & (reach[cells.owner] < vocab.longest))
     worst = np.zeros(t.states, np.int32)
-    nodes = np.flatnonzero(texts.height >= reach[cells.owner[below]].min(initial=_FAR).clip(1))
-    costs_below(a, texts, below, cells.owner, crossed, reach, nodes, st, frames, worst)
+    costs_below(a, texts, below, cells.owner, crossed, reach, st, frames, worst)
     symbol_of = np.repeat(np.arange(t.return_offset.size), np.diff(back_offset))
     worst_of_symbol = np.zeros(t.return_offset.size, np.int32)
     np.maximum.at(worst_of_symbol, symbol_of, worst[back >> ACTION_BITS])
