@@ -14,7 +14,8 @@ from click.testing import CliRunner
 
 from toolc.compiler import Budget, Options, compile_tools
 from toolc.compiler.cli import cli
-from toolc.compiler.errors import BudgetError, SchemaError, SpecError, ToolcError, UnsupportedError
+from toolc.compiler.errors import BudgetError, RefusedTools, SchemaError, SpecError, ToolcError, UnsupportedError
+from toolc.compiler.link.link import _Linker
 from toolc.compiler.option_checks import checked_options
 from toolc.compiler.pipeline import assembled_of
 from toolc.compiler.schema.normalise import Normaliser
@@ -82,6 +83,20 @@ def test_a_part_that_was_made_without_the_limit_is_left_out() -> None:
         [GOOD, LARGE, ALSO], "builtin", options=skipping(protocol="hermes", budget=Budget(states=20_000))
     )
     assert [one["tool"] for one in made.report["skipped"]] == ["large"]
+
+
+def test_an_error_that_is_kept_holds_nothing_of_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[ToolcError] = []
+    real = _Linker._refused
+
+    def refused(linker: _Linker) -> RefusedTools:
+        kept.extend(linker._failed.values())
+        return real(linker)
+
+    monkeypatch.setattr(_Linker, "_refused", refused)
+    tools = [GOOD, LARGE, {**LARGE, "name": "larger"}]
+    compile_tools(tools, "builtin", options=skipping(protocol="hermes", budget=Budget(states=20_000)))
+    assert kept and all(error.__traceback__ is None and error.__context__ is None for error in kept)
 
 
 @pytest.mark.parametrize("fillers", [0, 40])  # alone, and in a group of tools
