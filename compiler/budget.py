@@ -91,7 +91,8 @@ class Budget:
     seconds: float | None = 300.0
     bytes: int | None = 1 << 30
     _started: float = field(default_factory=_now, repr=False, compare=False)
-    _since: float = field(default_factory=time.monotonic, repr=False, compare=False)  # on the clock of the wall
+    _since: float = field(default_factory=time.monotonic, repr=False, compare=False)  # when last asked, on the wall
+    _spent: float = field(default=0.0, repr=False, compare=False)  # seconds until then
     _place: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +106,7 @@ class Budget:
 
     def start(self, place: str | None = None) -> Budget:
         """Restart the clock; returns self. Errors name ``place``, where nothing nearer is known."""
-        self._started, self._since = _now(), time.monotonic()
+        self._started, self._since, self._spent = _now(), time.monotonic(), 0.0
         self._place = place
         return self
 
@@ -125,13 +126,15 @@ class Budget:
     @property
     def is_late(self) -> bool:
         """Whether the time is over."""
-        if self.seconds is None or time.monotonic() - self._since <= self.seconds:  # which is quicker to ask
-            return False
-        return self.elapsed() > self.seconds
+        if self.seconds is None or self._spent + time.monotonic() - self._since <= self.seconds:
+            return False  # a thread gets no more processor time than passes on the wall, which is quicker to ask
+        self._since = time.monotonic()
+        self._spent = self.elapsed()
+        return self._spent > self.seconds
 
     def resume(self, spent: float) -> None:
         """Go on after so many seconds, in a forked process, whose clock began anew."""
-        self._started = _now() - spent
+        self._started, self._since, self._spent = _now() - spent, time.monotonic(), spent
 
     @contextmanager
     def blaming(self, place: Callable[[], str]) -> Iterator[None]:

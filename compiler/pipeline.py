@@ -275,6 +275,7 @@ def _compile_spec(
 ) -> Compiled:
     from toolc.runtime.format.meta import SKIPPED
 
+    from .schema.branch_names import unions_of
     from .schema.defaults import defaults_of
 
     clock.begin("schema")
@@ -290,7 +291,10 @@ def _compile_spec(
         | ({} if tool.custom is None else {"input": "text" if tool.name in assembled.texts else "member"})
         | ({} if tool.name not in assembled.elements else {"elements": assembled.elements[tool.name]})
         | ({} if defaults is None else {"defaults": defaults})
-        for tool, defaults in zip(spec.tools, defaults_of(spec.tools, options.budget), strict=True)
+        | ({} if unions is None else {"unions": unions})
+        for tool, defaults, unions in zip(
+            spec.tools, defaults_of(spec.tools, options.budget), unions_of(spec.tools, options.budget), strict=True
+        )
     ]
     about = {"kind": spec.kind, "name": spec.name, "digest": spec.digest, "tools": tools}
     if assembled.begins and (spec.kind == KIND or not tools):

@@ -14,6 +14,7 @@ from numba import njit
 
 from tests.cases.bombs import BOMBS
 from toolc.compiler import Options, compile_grammar, compile_schema, compile_tools
+from toolc.compiler import budget as budget_module
 from toolc.compiler.budget import Budget, kernel_seconds
 from toolc.compiler.errors import ToolcError
 
@@ -37,6 +38,24 @@ def test_compiling_a_kernel_costs_nothing() -> None:
     assert 0 < compiled <= took
     assert budget.elapsed() <= time.monotonic() - begin - compiled + 0.01
     Budget(seconds=compiled / 2).check("")  # a new clock begins at zero
+
+
+def test_where_others_have_the_processor_the_clock_is_asked_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking it is a call of the system; the clock of the wall has passed the limit long before this thread has."""
+    asked: list[float] = []
+    spent = [0.0]
+    monkeypatch.setattr(budget_module, "_now", lambda: asked.append(1.0) or spent[0])
+    budget = Budget(seconds=0.2).start()
+    asked.clear()
+    time.sleep(0.3)
+    assert not any(budget.is_late for _ in range(1000)) and len(asked) < 20
+    spent[0] = 0.3
+    time.sleep(0.3)
+    assert budget.is_late and budget.is_late
+    budget.resume(0.1)
+    assert not budget.is_late
+    budget.resume(0.25)
+    assert budget.is_late
 
 
 COMPILE = {"schema": compile_schema, "tools": compile_tools, "grammar": compile_grammar}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,7 +25,7 @@ from ..ir.printer import rules_text, terminals_text
 from ..progress import tell
 from ..regex import Regex, concat
 from ..schema import LarkWriter, SchemaOptions
-from ..schema.cached_rules import Piece, piece_of, piece_written
+from ..schema.cached_rules import Piece, piece_of
 from ..schema.channel import Channel
 from ..schema.common import Common
 from ..schema.encoding import JSON_ENCODING, Encoding
@@ -49,8 +49,8 @@ from .structural_tag import StructuralTag, is_structural_tag
 _RESPONSE_GAPS = Gaps("_response_w", "_response_c", "_response_k")
 Homes: TypeAlias = dict[tuple[int, str], Document]
 """What was looked through for references: by the identity of its root, and its file."""
-Known: TypeAlias = dict[str, tuple[Piece, str]]
-"""Tool → what its arguments were written to, and where the places in that begin."""
+Known: TypeAlias = dict[str, Piece]
+"""Tool → what its arguments were written to, of tools whose references stay in their own schema."""
 
 
 @dataclass(frozen=True)
@@ -191,10 +191,8 @@ def assemble(
             known = {} if known is None else known
             pieces = _pieces(spec, options, budget, encoding, common, taken, refused, known, rule_of)
             writer.reserve(rule for rule, _, _ in pieces)
-            others_named = [tool.name for tool in spec.tools if tool.name not in rule_of]
-            rule_of |= {name: rule for name, (rule, _, _) in zip(others_named, pieces, strict=True)}
-        for number, tool in enumerate(spec.tools) if common is None else ():
-            if tool.name in rule_of:
+        for number, tool in enumerate(spec.tools):
+            if tool.name in rule_of or (common is not None and not _refers_out(tool)):
                 continue
             tell("schema", number + 1, len(spec.tools), tool.name)
             with _refusing(refused, number, budget):
@@ -304,39 +302,32 @@ def _heads(spec: Spec) -> dict[str, str]:
 
 def _pieces(
     spec: Spec, options: SchemaOptions, budget: Budget | None, encoding: Encoding, common: Common, taken: set[str],
-    refused: dict[int, ToolcError], known: Known, done: Container[str],
+    refused: dict[int, ToolcError], known: Known, rule_of: dict[str, str],
 ) -> list[tuple[str, Piece, str]]:  # fmt: skip
-    """The arguments of every tool: what the piece's root is called in the whole, the piece, where its places begin.
+    """The arguments of every tool whose references stay in its own schema: what the piece's root is called in the
+    whole, the piece, where its places begin.
+
+    Tools that refer into one document are left to one writer, which works out once what they share.
 
     Args:
         taken: names that are in use.
         refused: receives the errors of tools, by their numbers.
         known: pieces of tools that were written before.
-        done: tools whose rules are there.
+        rule_of: tool → rule, of tools whose rules are there; grows.
     """
     found = []
-    homes: Homes = {}
     taken |= {name.lower().partition("__")[0] for name in taken}  # names inside of a piece begin with that of its root
     for number, tool in enumerate(spec.tools):
-        if tool.name in done:
+        if tool.name in rule_of or _refers_out(tool):
             continue
         origin = f"{_name_of(spec, tool)}#{tool.pointer}"
         if tool.name not in known:
             tell("schema", number + 1, len(spec.tools), tool.name)
         closed = _is_closed(tool, options)
         with _refusing(refused, number, budget), _places_in(spec, tool):
-            if tool.name in known:
-                piece, origin = known[tool.name]
-            elif tool.document is tool.schema or tool.document is None:
-                piece = piece_of(tool.schema, options, encoding, common, tool.name, budget, closed)
-            else:
-                home = _home(spec, tool, homes)
-                writer = LarkWriter(options, budget, encoding, common)
-                root = writer.add(
-                    tool.schema, document=home, pointer=tool.pointer, name=tool.name, arguments=True, closed=closed
-                )
-                piece, origin = piece_written(writer, root), ""
-            known[tool.name] = piece, origin
+            if tool.name not in known:
+                known[tool.name] = piece_of(tool.schema, options, encoding, common, tool.name, budget, closed)
+            piece = known[tool.name]
         if refused:
             continue  # the others are only looked at for further errors
         root = piece.root
@@ -347,10 +338,14 @@ def _pieces(
                 number += 1
                 root = f"{stem}_{number}"
             taken.add(root)
+        rule_of[tool.name] = root
         found.append((root, piece, origin))
-    if refused:
-        raise RefusedTools(refused)
     return found
+
+
+def _refers_out(tool: ToolSpec) -> bool:
+    """Whether the references of a tool's arguments lead into a document around their schema."""
+    return tool.document is not None and tool.document is not tool.schema
 
 
 def writes_text(tool: ToolSpec, protocol: Protocol) -> bool:
@@ -564,7 +559,7 @@ def _home(spec: Spec, tool: ToolSpec, homes: Homes) -> Document | None:
     Args:
         homes: those of the tools before: operations of one document share it, so that it is looked through once.
     """
-    if tool.document is tool.schema or tool.document is None:
+    if not _refers_out(tool):
         return None
     key = id(tool.document), _name_of(spec, tool)
     if key not in homes:

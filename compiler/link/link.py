@@ -181,7 +181,7 @@ class _Linker:
                         raise
                     if not self._skip and not isinstance(error, BudgetError):
                         raise
-                    self._failed[unit.digest] = error
+                    self._failed[unit.digest] = _without_frames(error)
                     if not self._skip:
                         self._refused()
                     continue
@@ -354,6 +354,13 @@ class _Made:
     resolve: Resolve
     joined: Joined
     ends: dict[int, tuple[int, ...]]
+
+
+def _without_frames(error: ToolcError) -> ToolcError:
+    """An error that is kept, without the frames that it came through: these hold all that was made of its part, which
+    may be gigabytes."""
+    error.__traceback__ = error.__context__ = None
+    return error
 
 
 def _place_of(unit: Work) -> str:

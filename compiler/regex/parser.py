@@ -7,6 +7,8 @@ Dialects     "python": Python's ``re`` on str (what Lark terminals use), flags a
              ``(?i-s:…)``; identity escapes of what is no letter and lone brackets are tolerated as without u: letters
              and ``[[:alpha:]]`` mean something in other dialects. ``(?i)`` where a pattern begins, which ECMA-262 does
              not have, is read as other dialects do: the flags of the whole.
+References   a back-reference is regular where its group has few texts: what follows the group in its alternative is
+             read once for each, with the text in place of the reference. In all other places it is refused.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from functools import lru_cache
 from ..errors import GrammarError, UnsupportedError
 from . import charset
 from .charset import Ranges
+from .few_texts import few_texts
 from .nodes import (
     ANY,
     END,
@@ -71,6 +74,21 @@ _POSIX = re.compile(r"\[:\^?[a-z]+:\]")
 _REPEATED = "write each text that may come again with what repeats it, as aXa|bXb for ([ab])X\\1"
 """What to write in place of a back-reference."""
 
+_REFERENCE = re.compile(r"\\([1-9][0-9]*|k<[^>]*>)|\(\?P=([^)]*)\)")
+"""What may be a back-reference, by number or name."""
+
+_CAPTURES = re.compile(r"\((?:(?!\?)|\?P?<(?![=!])([^>]*)>)")
+"""The beginning of a group that is numbered."""
+
+_NUMBER = re.compile(r"[0-9]+")
+_SHORT_NUMBER = re.compile(r"[0-9]{1,2}")
+
+MOST_TEXTS = 256
+"""Texts of a group that a back-reference repeats."""
+
+MOST_COPIES = 4096
+"""How often what follows such groups is read, in one expression."""
+
 _HEX = frozenset("0123456789abcdefABCDEF")
 
 _RUN = re.compile(r"[A-Za-z0-9_ !\"%&',/:;<=>@`~-]+(?![*+?{])")
@@ -108,6 +126,10 @@ class _Parser:
         self.depth = self.deepest = 0
         self.most = MOST_NESTED[dialect]
         self.flags = frozenset(flags)
+        found = () if lazy else _REFERENCE.findall(text)
+        self.referred = frozenset(number.removeprefix("k<").removesuffix(">") or name for number, name in found)
+        self.texts: dict[str, Regex] = {}  # number or name of a group → what it has matched here
+        self.groups = self.copies = self.behind = 0  # opened; read for their texts; look-behinds around
         unknown = self.flags - frozenset("imsu" if self.ecma else "aimsux")
         if unknown:
             raise UnsupportedError(
@@ -220,12 +242,47 @@ class _Parser:
                 items += map(character, run[0])
                 self.at = run.end()
                 continue
+            number = self.groups + 1
             item = self.again() if text[start] in "([" else self.atom()
             if item is None:
                 continue
             if verbose:
                 self.skip_blanks()
+            if self.referred and text[start] == "(":
+                options = self.repeated(item, start, number)
+                if options is not None:
+                    return concat(*items, options)
             items.append(self.quantified(item, start))
+
+    def repeated(self, item: Regex, start: int, number: int) -> Regex | None:
+        """A group that back-references repeat, with what follows it in its alternative; None where it is none, or one
+        that may have matched something else when it is referred to."""
+        opens = _CAPTURES.match(self.text, start)
+        if opens is None:
+            return None
+        names = {str(number), opens[1] or str(number)}
+        quantifier = self.text[self.at : self.at + 1]
+        texts = few_texts(item, MOST_TEXTS) if names & self.referred and not self.behind else None
+        if not texts or (quantifier and quantifier in "*+?{"):
+            return None
+        self.copies += len(texts)
+        if self.copies > MOST_COPIES:
+            raise self.unsupported("a back-reference to a group of so many texts is", start, _REPEATED)
+        at, groups = self.at, self.groups
+        options: list[Regex] = []
+        for text in texts:
+            self.at, self.groups = at, groups
+            self.texts |= dict.fromkeys(names, text)
+            options.append(concat(text, self.sequence()))
+        for name in names:
+            self.texts.pop(name, None)
+        return union(*options)
+
+    def reference(self, name: str, start: int) -> Regex:
+        """What a back-reference matches, which ends at ``at``."""
+        if name not in self.texts or "i" in self.flags:
+            raise self.unsupported("a back-reference is", start, _REPEATED)
+        return self.texts[name]
 
     def again(self) -> Regex | None:
         """A group or class, perhaps as it was read before: when so much was left, or by itself."""
@@ -233,7 +290,7 @@ class _Parser:
         alone = _CLASS.match(self.text, start)
         if alone is not None:
             return self.alone(alone)
-        if len(self.text) - start > _LONGEST_KEPT:
+        if len(self.text) - start > _LONGEST_KEPT or self.referred:
             return self.atom()
         key = self.text[start:], self.flags, self.ecma, self.lazy
         found = _kept.get(key)
@@ -374,12 +431,15 @@ class _Parser:
                 make = (False, True)
             elif self.ecma and self.take("<"):
                 self.group_name(">")
+                self.groups += 1
             elif self.ecma:
                 self.modifiers(start)
             elif self.take("P<"):
                 self.group_name(">")
-            elif self.peek("P="):
-                raise self.unsupported("a back-reference is", start, _REPEATED)
+                self.groups += 1
+            elif self.take("P="):
+                self.group_name(")")
+                return self.reference(self.text[start + 4 : self.at - 1], start)
             elif self.peek(">"):
                 raise self.unsupported("an atomic group is", start)
             elif self.peek("("):
@@ -392,6 +452,8 @@ class _Parser:
                 return None
             else:
                 self.group_flags()
+        else:
+            self.groups += 1
         if self.depth == self.most:
             self.at = start
             place, picture = self._place()
@@ -399,7 +461,10 @@ class _Parser:
             raise kind(f"groups nest more than {self.most} deep in a regular expression", place=place, hint=picture)
         self.depth += 1
         self.deepest = max(self.deepest, self.depth)
+        behind = make is not None and not make[0]
+        self.behind += behind
         inner = self.alternatives()
+        self.behind -= behind
         self.depth -= 1
         if not self.take(")"):
             raise self.wrong("a closing ) for the ( at character " + str(start + 1), "missing ), unterminated group")
@@ -473,13 +538,18 @@ class _Parser:
                 if len(digits) == 3 and all(d in "01234567" for d in digits):
                     self.at += 4
                     return self.chars(charset.single(int(digits, 8)))
-            raise self.unsupported("a back-reference is", start, _REPEATED)
+            found = _NUMBER.match(self.text, start + 1) if self.ecma else _SHORT_NUMBER.match(self.text, start + 1)
+            assert found is not None
+            self.at = found.end()
+            return self.reference(found[0], start)
         if one == "k" and self.ecma and self.text.startswith("<", start + 2):
-            raise self.unsupported("a back-reference is", start, _REPEATED)
-        found = self.escaped()
-        if isinstance(found, int):
-            return self.chars(charset.single(found))
-        return self.chars(found) if self.ecma else Chars(found)
+            self.at = start + 3
+            self.group_name(">")
+            return self.reference(self.text[start + 3 : self.at - 1], start)
+        escaped = self.escaped()
+        if isinstance(escaped, int):
+            return self.chars(charset.single(escaped))
+        return self.chars(escaped) if self.ecma else Chars(escaped)
 
     def escaped(self) -> int | Ranges:
         """An escape that may stand in brackets too: a code point, or the set of a class."""

@@ -135,7 +135,7 @@ def _tree(schema: Any, at: str, judge: _Judge, levels: int) -> _Tree:
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#"):
         target = reference[1:]
-        out |= _tree(_resolve(target, judge.document), target, judge, levels - 1)
+        out |= _tree(value_at(target, judge.document), target, judge, levels - 1)
     if "default" in schema:
         out["default"] = schema["default"], len(write_json(schema["default"]))
     if "default" in out and not judge.meets(out["default"][0], schema, at):
@@ -177,7 +177,7 @@ def _may_tell(schema: Any) -> bool:
     return isinstance(schema, dict) and not _TELLING.isdisjoint(schema)
 
 
-def _resolve(pointer: str, document: Any) -> Any:
+def value_at(pointer: str, document: Any) -> Any:
     """What a JSON pointer leads to; None where it leads nowhere (the schema stage says so)."""
     for part in pointer.split("/")[1:]:
         part = part.replace("~1", "/").replace("~0", "~")

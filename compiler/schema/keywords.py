@@ -108,10 +108,10 @@ KEYWORDS: dict[str, Keyword] = {
     "pattern": Keyword(
         "pattern",
         "string",
-        limit="groups up to 40 deep; no back-references, octal escapes, escapes and classes of other dialects, word "
+        limit="groups up to 40 deep; no octal escapes, escapes and classes of other dialects, word "
         "boundaries where case is ignored, nor properties but general categories, scripts and some "
         "[binary ones](#patterns); no looks back out of a repeated group or at several characters but "
-        "from the end",
+        "from the end; back-references only as [below](#patterns)",
         restrictions=ESCAPES,
     ),
     "format": Keyword("text", "string", limit="see below; other names are annotations", restrictions=ESCAPES),

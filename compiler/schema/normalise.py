@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ..budget import Budget
-from ..errors import SchemaError, UnsupportedError
+from ..errors import SchemaError, ToolcError, UnsupportedError
 from . import member_automata as machine
 from .absorb import absorbed
 from .any_order import any_order_machine
@@ -53,6 +53,8 @@ SAMPLES = tuple(
 
 _IN_PLACE = frozenset((*REFERENCES, "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies",
                        "dependentSchemas"))  # fmt: skip
+
+_OF_SCHEMAS = frozenset(("allOf", "anyOf", "oneOf"))
 
 Shapes = dict[str, tuple[Shape, ...]]
 
@@ -309,6 +311,13 @@ class Normaliser:
         self._settled.add(node)
         if node.plain is not None:
             return
+        try:
+            self._follow(node)
+        except ToolcError:
+            self._settled.discard(node)  # other schemas that need it meet the same error
+            raise
+
+    def _follow(self, node: Node) -> None:
         for keyword, value in node.keywords.items():
             if isinstance(value, Target):
                 node.keywords[keyword] = self.final(self.reader.follow(value))
@@ -322,7 +331,10 @@ class Normaliser:
                 }
 
     def final(self, node: Node) -> Node:
-        """The node that a chain of bare references ends in; the last one of a chain that never ends."""
+        """The node that a chain of bare references ends in; the last one of a chain that never ends.
+
+        A union or conjunction of one schema refers to it, too: OpenAPI documents describe references so.
+        """
         if len(node.keywords) != 1 or "type" in node.keywords:
             return node
         seen: dict[Node, None] = {}
@@ -332,10 +344,13 @@ class Normaliser:
                 node = self._final[node]
                 break
             ((keyword, target),) = node.keywords.items()
-            if keyword not in REFERENCES:
+            single = keyword in _OF_SCHEMAS and len(target) == 1
+            if keyword not in REFERENCES and not single:
                 break
             seen[node] = None
-            if isinstance(target, Target):
+            if single:
+                (target,) = target
+            elif isinstance(target, Target):
                 target = node.keywords[keyword] = self.reader.follow(target)
             node = target
         if len(seen) > 1:  # each of a long chain may be asked for
@@ -401,8 +416,10 @@ class Normaliser:
                 found = True
             elif self._tries:
                 self._tries -= 1
-                found = self._try_no_shape(one, kind)
-                self._tries += 1
+                try:
+                    found = self._try_no_shape(one, kind)
+                finally:
+                    self._tries += 1
             self._empty[key] = found
         return found
 

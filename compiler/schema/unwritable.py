@@ -86,16 +86,18 @@ def explore(normaliser: Normaliser, root: Conj, place: str, said: Any) -> None:
         raise _Losses(normaliser).refusal(root)
 
 
-def lost(normaliser: Normaliser) -> list[Unwritable]:
-    """What no text can have of all that was explored."""
-    return _Losses(normaliser).find(normaliser.explored, normaliser.choices)
+def lost(normaliser: Normaliser, schemas: int = 1) -> list[Unwritable]:
+    """What no text can have of all that was explored, below the roots of so many schemas."""
+    return _Losses(normaliser, schemas).find(normaliser.explored, normaliser.choices)
 
 
 class _Losses:
     """Finds what is lost among the schemas that a normaliser has explored."""
 
-    def __init__(self, normaliser: Normaliser) -> None:
+    def __init__(self, normaliser: Normaliser, schemas: int = 1) -> None:
         self._normaliser = normaliser
+        self._most_explained = MOST_EXPLAINED * schemas
+        self._most_asked = MOST_ASKED * schemas
         self._explained = 0
         self._asked = 0
 
@@ -161,7 +163,7 @@ class _Losses:
             for node, (one, _) in offered.items()
             if not _DENIED.search(node.place)
             for path, branch in _branches_of(node)
-            if (node, branch) not in live and not _says_never(branch) and self._asked < MOST_ASKED
+            if (node, branch) not in live and not _says_never(branch) and self._asked < self._most_asked
             for said in self._verified(node, path, one, branch)
         ]
 
@@ -181,7 +183,7 @@ class _Losses:
         for node, (one, left) in lists.items():
             for index, constant in enumerate(node.keywords["enum"]):
                 if constant.key not in left:
-                    if self._asked < MOST_ASKED:
+                    if self._asked < self._most_asked:
                         value = self._normaliser.reader.one_of((constant,), node.place)
                         found += self._verified(node, ("enum", index), one, value)
                     else:
@@ -203,7 +205,7 @@ class _Losses:
         found: list[Unwritable] = []
         for node, (one, left) in lists.items():
             for name in node.keywords["type"]:
-                if ("number" if name == "integer" else name) not in left and self._asked < MOST_ASKED:
+                if ("number" if name == "integer" else name) not in left and self._asked < self._most_asked:
                     said = self._verified(node, ("type",), one, normaliser.reader.of_type(name, node.place))
                     found += [each._replace(why=f"{name}: {each.why}") for each in said]
         return found
@@ -228,7 +230,7 @@ class _Losses:
         error where it says that the time is over."""
         if self._normaliser.budget.is_late:
             raise error
-        self._asked, self._explained = MOST_ASKED, MOST_EXPLAINED
+        self._asked, self._explained = self._most_asked, self._most_explained
 
     def _told(self, node: Node, path: Path, value: Conj) -> list[Unwritable]:
         """What is told of a part of a schema that has no value, wherever such a schema stands."""
@@ -274,7 +276,7 @@ class _Losses:
         self._explained += 1
         many, asked = len(said) > MOST_KEYWORDS, 0
         size = len(said) // 2 if many else 1
-        while size and self._explained <= MOST_EXPLAINED:
+        while size and self._explained <= self._most_explained:
             order = sorted(said, key=lambda some: not some[1].startswith("additional"))
             for start in range(0, len(order), size):
                 left_out = order[start : start + size]

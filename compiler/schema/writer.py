@@ -8,12 +8,14 @@ Invariants   what is written is linear in the shapes; ``{ } [ ]`` are always lit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from ..budget import Budget
+from ..errors import ToolcError
 from ..ir.nodes import EMPTY, Expr, Ref, choice, repeated, sequence, string
 from ..ir.printer import rules_text, terminals_text, text_of
 from ..regex import Regex
@@ -29,7 +31,7 @@ from .object_rules import object_expr
 from .quoted_rules import quoted_string
 from .references import Document, draft_of
 from .report import Row, keyword_report
-from .rules import GAPS, INLINE, Gaps, Rules, SchemaOptions
+from .rules import GAPS, INLINE, ElementRules, Gaps, Rules, SchemaOptions
 from .scalar_rules import constant_expr, constants_expr, number_expr, string_expr
 from .shapes import CONSTANTS, FULL, Arrays, Constants, Numbers, Objects, Shape, Strings
 from .unwritable import Unwritable, explore, lost
@@ -66,6 +68,8 @@ class LarkWriter(Rules):
         self._own_names: dict[Kind, str] = {}  # kind → rule
         self._by_conj: dict[tuple[Literal, ...], Expr] = {}
         self._queue: list[tuple[tuple[Literal, ...], str]] = []
+        self._schemas = 0  # that were added
+        self._rules_before = 0  # those of schemas before the one that is written
 
     @property
     def keywords(self) -> list[tuple[str, str, str]]:
@@ -97,8 +101,9 @@ class LarkWriter(Rules):
         """
         root, place = self._root(schema, document, pointer, base, arguments)
         assert root is not None
-        body = self._closed(root, name, place) if closed else self.value(root, name)
-        self._drain()
+        with self._whole():
+            body = self._closed(root, name, place) if closed else self.value(root, name)
+            self._drain()
         if isinstance(body, Ref) and body.name.islower():
             return body.name
         return self.rule(body, name, place).name
@@ -121,9 +126,25 @@ class LarkWriter(Rules):
         """Write the rules of the arguments of a call that are not one object; see ``add``."""
         root, place = self._root(schema, document, pointer, base, True)
         self.open_parts, self._place = {}, place  # so that errors name the tool
-        body = arguments_rule(self, root, channel, name, place)
-        self._drain()
+        with self._whole():
+            body = arguments_rule(self, root, channel, name, place)
+            self._drain()
         return body
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Inside, one schema is written. What an error leaves half written is forgotten: whatever needs it writes it
+        anew, and meets the same error."""
+        known = len(self._by_conj)
+        self._rules_before = len(self._rules)
+        try:
+            yield
+        except ToolcError:
+            self._queue.clear()
+            for one in list(self._by_conj)[known:]:
+                del self._by_conj[one]
+            self.elements = ElementRules()
+            raise
 
     def _root(self, schema: Any, document: Any, pointer: str, base: str, arguments: bool = False) -> tuple[Conj, str]:
         """The conj of one more schema, and its place."""
@@ -138,6 +159,7 @@ class LarkWriter(Rules):
             root = both(literal(self._reader.objects(home.place(pointer))), root)
         explore(self.normaliser, root, home.place(pointer), schema)
         self.root = root
+        self._schemas += 1
         return root, home.place(pointer)
 
     def text(self) -> str:
@@ -146,7 +168,7 @@ class LarkWriter(Rules):
 
     def lost(self) -> tuple[Unwritable, ...]:
         """What no text can have of the schemas."""
-        return tuple(lost(self.normaliser))
+        return tuple(lost(self.normaliser, self._schemas))
 
     @property
     def met(self) -> tuple[list[tuple[str, str, str]], dict[tuple[str, str], tuple[str, ...]]]:
@@ -185,7 +207,7 @@ class LarkWriter(Rules):
         while self._queue:
             queue, self._queue = self._queue, []
             for one, name in queue:
-                self.budget.check("states", len(self._rules), self.places[name])
+                self.budget.check("states", len(self._rules) - self._rules_before, self.places[name])
                 self._place = one[-1].node.place
                 self._rules[name] = self.alternatives(self.normaliser.shapes(one), name)
 

@@ -6,9 +6,11 @@ Leaves out   reading (reader.py), writing (writer.py), values of arguments (argu
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from .branches import branches_of
 
 if TYPE_CHECKING:
     from .typed import Declared
@@ -28,6 +30,7 @@ class Call:
         id: of the call, where an endpoint gave it one.
         declared: the function or class of the tool, where the bundle was compiled from it in this process.
         custom: whether the tool is a custom one, whose only argument is the text ``input``.
+        unions: what discriminators say of its arguments, as the bundle has it: see branches.py.
     """
 
     name: str
@@ -38,6 +41,12 @@ class Call:
     id: str = ""
     declared: Any = field(default=None, repr=False, compare=False)
     custom: bool = False
+    unions: Sequence[Mapping[str, Any]] = field(default=(), repr=False, compare=False)
+
+    @property
+    def branches(self) -> dict[str, str]:
+        """JSON pointer of a value in the arguments → the branch of its union that the discriminator names."""
+        return branches_of(self.unions, self.arguments) if self.unions else {}
 
     @property
     def input(self) -> str | None:

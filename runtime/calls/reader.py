@@ -966,7 +966,9 @@ class Reader:
         declared = self.bundle.declared.get(name)
         custom = self._tools[held.tool].get("input")
         mode = "text" if custom == "text" else str(self._how["encoding"])
-        call = Call(name, arguments, text, (held.begin, end), mode, declared=declared, custom=custom is not None)
+        unions = self._tools[held.tool].get("unions", ())
+        how = {"declared": declared, "custom": custom is not None, "unions": unions}
+        call = Call(name, arguments, text, (held.begin, end), mode, **how)
         self.calls.append(call)
         self._events.append(Event("end", number=held.number, call=call))
 

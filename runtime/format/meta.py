@@ -49,6 +49,7 @@ SKIPPED = {"tool", "error", "message", "place", "found", "expected", "hint"}
 """What a bundle says of a tool that was left out."""
 _TEXT_ONLY = frozenset((str,))
 _INT_ONLY = frozenset((int,))
+_UNION_KEYS = frozenset(("tag", "also", "members", "rest", "items"))
 
 
 def check_meta_of(name: str, meta: dict[str, Any], states: int) -> None:
@@ -195,12 +196,47 @@ def _is_input(value: object) -> bool:
     return value in ("text", "member")
 
 
-_OF_TOOL = {"parameters": _are_parameters, "request": _is_request, "elements": _are_elements, "input": _is_input}
+def _are_unions(value: object) -> bool:
+    """Nodes that say where discriminators name the branches of unions (../calls/branches.py)."""
+    if (
+        type(value) is not list
+        or not value
+        or not all(type(node) is dict and node.keys() <= _UNION_KEYS for node in value)
+    ):
+        return False
+
+    def is_node(number: object, least: int = 0) -> bool:
+        return type(number) is int and least <= number < len(value)
+
+    for node in value:
+        tag, also, members = node.get("tag", ["", []]), node.get("also", []), node.get("members", {})
+        if type(tag) is not list or len(tag) != 2 or type(tag[0]) is not str or type(tag[1]) is not list:
+            return False
+        for one in tag[1]:
+            if type(one) is not list or len(one) != 3 or not _are_texts(one[:2]) or not is_node(one[2], -1):
+                return False
+        if type(also) is not list or not all(map(is_node, also)):
+            return False
+        if type(members) is not dict or not all(type(name) is str and is_node(n) for name, n in members.items()):
+            return False
+        if not all(is_node(node[key]) for key in ("rest", "items") if key in node):
+            return False
+    return True
+
+
+_OF_TOOL = {
+    "parameters": _are_parameters,
+    "request": _is_request,
+    "elements": _are_elements,
+    "input": _is_input,
+    "unions": _are_unions,
+}
 _FORMS = {
     "parameters": "names with their types",
     "request": "a method, a path, and [argument, part, name] of every argument",
     "input": "text or member",
     "elements": "nodes as in runtime/calls/elements.py, which name nodes that there are",
+    "unions": "nodes as in runtime/calls/branches.py, which name nodes that there are",
 }
 
 

@@ -120,7 +120,7 @@ UNSUPPORTED: list[tuple[Any, str]] = [
     ({"type": "string", "minLength": 1 << 29}, "#/minLength"), ({"type": "array", "minItems": 2**31}, "#/minItems"),
     ({"type": "object", "minProperties": 10**30}, "#/minProperties"),
     ({"type": "array", "contains": {"const": 1}, "minContains": 2**32}, "#/minContains"),
-    ({"type": "string", "pattern": "(a)\\1"}, "#/pattern"),
+    ({"type": "string", "pattern": "(a*)\\1"}, "#/pattern"),
     ({"type": "string", "pattern": "(?<=ab|c*)d"}, "#/pattern"),
     ({"type": "string", "pattern": "a(?i)b"}, "#/pattern"), ({"type": "string", "pattern": "\\012"}, "#/pattern"),
     ({"type": "string", "pattern": "\\p{Script_Extensions=Greek}"}, "#/pattern"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from typing import Any
@@ -66,6 +67,27 @@ def test_ignoring_case_agrees_with_re(pattern: str) -> None:
     for code in probes:
         expected = bool(re.fullmatch(pattern, chr(code), re.IGNORECASE))
         assert charset.contains(parsed.ranges, code) == expected, (pattern, hex(code))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(a|b)\1",
+        r"([ab])(,\1)*", r"(?P<n>ab|c)x(?P=n)", r"(a|b)(c|d)\2\1", r"(?:(a|b)\1)*", r"(a|ab)\1?", r"(a?)b\1",
+        r"x(a|b)(?=\1)a?b?", r"((a)|b)\1", r"(a|b)(?!\1)[ab]", r"(?:(a|b)c\1|(a)d)x?",
+    ],
+)  # fmt: skip
+def test_back_references_to_few_texts_agree_with_re(pattern: str) -> None:
+    expanded = re.compile(rx.to_text(rx.parse_regex(pattern)))
+    for length in range(6):
+        for characters in itertools.product("abcdx,", repeat=length):
+            text = "".join(characters)
+            assert bool(expanded.fullmatch(text)) == bool(re.fullmatch(pattern, text)), text
+
+
+def test_back_references_of_ecma() -> None:
+    assert rx.to_text(rx.parse_regex(r"(?<n>a|b)\k<n>", dialect="ecma")) == "aa|bb"
+    assert rx.to_text(rx.parse_regex(r"([ab|])(,\1)*", dialect="ecma")) == r"a(?:,a)*|b(?:,b)*|\|(?:,\|)*"
 
 
 @pytest.mark.parametrize(("name", "text", "dialect", "kind", "where", "words"), REGEX_ERRORS, ids=lambda v: str(v)[:24])

@@ -287,6 +287,25 @@ EDITS: list[tuple[str, Callable[[Arrays, dict[str, Any]], None], tuple[str, ...]
     ("meta-tool-parameters", of_tool(parameters=[["a"]]), ("#meta/spec/tools/0/parameters", "with their types")),
     ("meta-tool-request", of_tool(request=["GET", "/", [["a"]]]), ("#meta/spec/tools/0/request", "a method")),
     ("meta-tool-elements", of_tool(elements=[[None, {}, [], 1, ""]]), ("#meta/spec/tools/0/elements", "nodes")),
+    *(
+        (f"meta-tool-unions-{n}", of_tool(unions=unions), ("#meta/spec/tools/0/unions", "nodes"))
+        for n, unions in enumerate(
+            (
+                [],
+                [1],
+                [{"x": 1}],
+                [{"tag": ["a"]}],
+                [{"tag": ["a", [["b", "B", 1]]]}],
+                [{"tag": ["a", [["b", 1, 0]]]}],
+                [{"also": [-1]}],
+                [{"also": 0}],
+                [{"members": {"a": 1}}],
+                [{"members": []}],
+                [{"rest": True}],
+                [{"items": 1}],
+            )
+        )
+    ),
     ("meta-arguments", meta_setter(arguments={"encoding": 1}), ("#meta/arguments/encoding", "int")),
     ("meta-constants", meta_setter(arguments={"encoding": "json", "constants": [1]}), ("#meta/arguments/constants",)),
     ("meta-quote", meta_setter(arguments={"encoding": "bare", "quote": [""]}), ("#meta/arguments/quote", "around")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,11 @@ from click.testing import CliRunner
 
 from toolc.compiler import Budget, Options, compile_tools
 from toolc.compiler.cli import cli
-from toolc.compiler.errors import BudgetError, SchemaError, SpecError, ToolcError, UnsupportedError
+from toolc.compiler.errors import BudgetError, RefusedTools, SchemaError, SpecError, ToolcError, UnsupportedError
+from toolc.compiler.link.link import _Linker
+from toolc.compiler.option_checks import checked_options
+from toolc.compiler.pipeline import assembled_of
+from toolc.compiler.schema.normalise import Normaliser
 from toolc.compiler.specs import read_spec
 from toolc.runtime import Matcher
 from toolc.runtime.store.store import open_store
@@ -78,6 +83,20 @@ def test_a_part_that_was_made_without_the_limit_is_left_out() -> None:
         [GOOD, LARGE, ALSO], "builtin", options=skipping(protocol="hermes", budget=Budget(states=20_000))
     )
     assert [one["tool"] for one in made.report["skipped"]] == ["large"]
+
+
+def test_an_error_that_is_kept_holds_nothing_of_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[ToolcError] = []
+    real = _Linker._refused
+
+    def refused(linker: _Linker) -> RefusedTools:
+        kept.extend(linker._failed.values())
+        return real(linker)
+
+    monkeypatch.setattr(_Linker, "_refused", refused)
+    tools = [GOOD, LARGE, {**LARGE, "name": "larger"}]
+    compile_tools(tools, "builtin", options=skipping(protocol="hermes", budget=Budget(states=20_000)))
+    assert kept and all(error.__traceback__ is None and error.__context__ is None for error in kept)
 
 
 @pytest.mark.parametrize("fillers", [0, 40])  # alone, and in a group of tools
@@ -169,19 +188,107 @@ def test_all_refusals_are_told_in_one_run(tmp_path: Path) -> None:
     assert [one["tool"] for one in told["refused"]] == ["", "malformed", "dangling"] and told["error"] == "SpecError"
 
 
-def test_what_was_written_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The operations that stay are read once, whatever is left out."""
-    from toolc.compiler.grammar import assemble
+def operations(schemas: dict[str, Any], bodies: list[str]) -> dict[str, Any]:
+    """A document with an operation for each body, which is the name of a schema."""
+    bodies_of = [{"schema": {"$ref": f"#/components/schemas/{name}"}} for name in bodies]
+    paths = {
+        f"/{n}": {
+            "post": {
+                "operationId": f"o{n}",
+                "requestBody": {"content": {"application/json": body}, "required": True},
+            }
+        }
+        for n, body in enumerate(bodies_of)
+    }
+    return {"openapi": "3.1.0", "paths": paths, "components": {"schemas": schemas}}
 
-    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    body = {"content": {"application/json": {"schema": schema}}}
-    bad = {"content": {"application/json": {"schema": {"minLength": "3"}}}}
-    paths = {f"/{n}": {"post": {"operationId": f"o{n}", "requestBody": bad if n == 3 else body}} for n in range(6)}
-    written: list[str] = []
-    real = assemble.piece_written
-    monkeypatch.setattr(assemble, "piece_written", lambda writer, root: written.append(root) or real(writer, root))
-    made = compile_tools({"openapi": "3.1.0", "paths": paths}, "builtin", options=skipping())
-    assert len(made.report["tools"]) == 5 and len(written) == 5
+
+def test_a_schema_of_many_operations_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    real = Normaliser._all_shapes
+    monkeypatch.setattr(Normaliser, "_all_shapes", lambda self, one: asked.append(one) or real(self, one))
+    inner = {f"k{n}": {"type": "object", "properties": {f"m{n}": {"type": "string"}}} for n in range(20)}
+    counts = []
+    for many in (1, 8):
+        asked.clear()
+        made = compile_tools(operations({"A": {"properties": inner}}, ["A"] * many), "builtin", options=skipping())
+        assert len(made.report["tools"]) == many
+        counts.append(len(asked))
+    assert counts[0] > 20 and counts[1] < counts[0] + 8 * 3
+
+
+RECURSIVE = {
+    "Query": {"type": "object", "properties": {"any": {"$ref": "#/components/schemas/List"}, "text": {"maxLength": 3}}},
+    "List": {"type": "array", "items": {"oneOf": [{"$ref": "#/components/schemas/Query"}]}, "maxItems": 2},
+}
+UNIONS = {
+    "Cat": {"type": "object", "properties": {"kind": {"const": "cat"}, "age": {"type": "integer"}}},
+    "Dog": {"type": "object", "properties": {"kind": {"const": "dog"}}, "required": ["kind"]},
+    "Pet": {"oneOf": [{"$ref": "#/components/schemas/Cat"}, {"$ref": "#/components/schemas/Dog"}]},
+    "Owner": {"allOf": [{"properties": {"pet": {"allOf": [{"$ref": "#/components/schemas/Pet"}]}}}]},
+}
+SERVED = {
+    "Thing": {"type": "object", "properties": {"id": {"type": "string", "readOnly": True}, "size": {"minimum": 0}}},
+    "Box": {"type": "object", "properties": {"thing": {"anyOf": [{"$ref": "#/components/schemas/Thing"}]}}},
+}
+
+
+@pytest.mark.parametrize("schemas", [RECURSIVE, UNIONS, SERVED], ids=["recursive", "unions", "served"])
+@pytest.mark.parametrize("whitespace", ["spaced", "flexible"])
+def test_operations_together_have_the_masks_of_each_alone(schemas: dict[str, Any], whitespace: str) -> None:
+    document = operations(schemas, [*schemas, *reversed(schemas)])
+    made = compile_tools(document, "builtin", options=Options(jobs=1, whitespace=whitespace, named=True))
+    choose = random.Random(1)
+    for name in made.report["tools"]:
+        alone = compile_tools(document, "builtin", options=Options(jobs=1, whitespace=whitespace, only=(name,)))
+        for _ in range(8):
+            one, other = (Matcher(each.bundle, f"tool:{name}") for each in (made, alone))
+            for _ in range(60):
+                allowed = one.allowed_tokens()
+                assert np.array_equal(allowed, other.allowed_tokens())
+                if not len(allowed):
+                    break
+                token = int(choose.choice(allowed.tolist()))
+                one.advance(token)
+                other.advance(token)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"$ref": "#/components/schemas/Missing"},
+        {"properties": {"b": {"type": "string", "pattern": "(a*)\\1"}}},
+        {"properties": {"b": {"type": "array", "uniqueItems": True, "items": {"type": "string"}}}},
+        {"type": "object", "properties": {"b": {"maxLength": 2, "minLength": 3, "type": "string"}}, "required": ["b"]},
+        {"allOf": [{"properties": {"b": {"$ref": "#/components/schemas/Missing"}}}, {"required": ["b"]}]},
+        {"oneOf": [{"properties": {"b": {"minLength": "3"}}}]},
+    ],
+)
+@pytest.mark.parametrize("protocol", [None, "qwen3_coder"])
+def test_an_error_of_a_shared_schema_is_one_of_each_operation(bad: dict[str, Any], protocol: str | None) -> None:
+    schemas = {"Bad": bad, "Good": {"type": "object", "properties": {"a": {"type": "string"}}}}
+    schemas["Holds"] = {
+        "type": "object",
+        "properties": {"g": {"$ref": "#/components/schemas/Good"}, "x": {"$ref": "#/components/schemas/Bad"}},
+        "required": ["x"],
+    }
+    document = operations(schemas, ["Bad", "Good", "Holds", "Bad", "Good"])
+    made = compile_tools(document, "builtin", options=skipping(protocol=protocol))
+    assert made.report["tools"] == ["o1", "o4"]
+    assert [one["tool"] for one in made.report["skipped"]] == ["o0", "o2", "o3"]
+    with pytest.raises(ToolcError) as caught:
+        compile_tools(document, "builtin", options=Options(jobs=1, protocol=protocol))
+    assert [name for name, _ in caught.value.refused] == ["o0", "o2", "o3"]
+
+
+def test_the_limit_on_rules_is_one_of_each_operation() -> None:
+    inner = {f"k{n}": {"type": "object", "properties": {f"m{n}": {"type": "string"}}} for n in range(40)}
+    schemas = {f"S{n}": {"type": "object", "properties": {f"{n}": {"properties": inner}}} for n in range(4)}
+    schemas["L"] = {"type": "object", "properties": {f"p{n}": {"properties": {f"q{n}": {}}} for n in range(400)}}
+    document = operations(schemas, ["S0", "S1", "L", "S2", "S3"])
+    read = read_spec(document, skip=True)
+    kept = assembled_of(read, checked_options(skipping(budget=Budget(states=300))))[1]
+    assert [tool.name for tool in kept.tools] == ["o0", "o1", "o3", "o4"]
 
 
 def test_into_a_store(tmp_path: Path) -> None:
