@@ -54,8 +54,11 @@ def encoding_of(protocol: Protocol) -> Encoding:
         return replace(python.spelled(*constants), gaps=_gaps(protocol))
     if protocol.has("quote"):
         return bare_encoding(Ref("quote"), protocol.strings("KEEP_OUT")).spelled(*constants)
+    json = replace(JSON_ENCODING, gaps=_gaps(protocol))
+    if protocol.arguments in ("positional", "request"):
+        return replace(json, indent="")  # a call is one line
     indented = _INDENTED.search(dict(protocol.gaps).get("_w", ""))
-    return replace(JSON_ENCODING, gaps=_gaps(protocol), indent=indented[1] if indented else JSON_ENCODING.indent)
+    return replace(json, indent=indented[1]) if indented else json
 
 
 def _gaps(protocol: Protocol) -> tuple[tuple[str, Expr], ...]:

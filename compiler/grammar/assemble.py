@@ -184,6 +184,8 @@ def assemble(
         spec = _with_answer(spec, protocol, response is not None or spec.schema is not None, options, refused, budget)
         writer.reserve(protocol.names)
         how = arguments_of(protocol)
+        if writer.line is not None:
+            how["indent"] = len(writer.line.indent)
         custom, rule_of = _custom_tools(spec, protocol, refused, budget)
         homes: Homes = {}
         if common is not None:
