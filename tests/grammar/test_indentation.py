@@ -214,6 +214,27 @@ def test_a_response_beside_calls() -> None:
     assert not masks_allow(held, b"[get(of=[\n  1,\n  None\n])]", "required")
 
 
+def test_values_in_a_structural_tag() -> None:
+    """Each is a text of its own, whatever stands around it; a number of blanks that a format asks for holds there."""
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": LEAF}}, "additionalProperties": False}
+    json_of: dict[str, Any] = {"type": "json_schema", "json_schema": schema}
+    any_order, compact = json_of | {"any_order": True}, json_of | {"max_whitespace_cnt": 0}
+    tags = [{"type": "tag", "begin": "[", "content": one, "end": "]"} for one in (json_of, any_order, compact)]
+    document = {"type": "structural_tag", "format": {"type": "sequence", "elements": tags}}
+    value = {"a": [1, None]}
+    for held in (
+        compile_tools(document, "builtin", options=Options(whitespace="pretty")).bundle,
+        compile_tools(
+            TOOLS, "builtin", options=Options(whitespace="pretty", protocol="hermes", response=document)
+        ).bundle,
+    ):
+        entry = "response" if "response" in held.entry else "start"
+        pretty, short = indented(value), json.dumps(value, separators=(",", ":"))
+        assert masks_allow(held, f"[{pretty}][{pretty}][{short}]".encode(), entry)
+        for other in ((short, pretty, short), (pretty, short, short), (pretty, pretty, pretty)):
+            assert not masks_allow(held, "".join(f"[{one}]" for one in other).encode(), entry)
+
+
 def test_a_grammar_may_have_lines() -> None:
     text = 'start: value\nvalue: "{" _nl "x" (_c "y")? _nl "}" | "[" (_nl value (_c value)* _nl)? "]"\n'
     text += '_nl: _indented{/\\n(?:   )*/}\n_c: "," _nl\n%import .protocol (_indented)\n'
