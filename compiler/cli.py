@@ -28,9 +28,9 @@ Command = Callable[..., Any]
 
 
 class Whitespace(click.ParamType):
-    """``compact``, ``spaced``, ``flexible`` or a number of blanks."""
+    """``compact``, ``spaced``, ``pretty``, ``flexible`` or a number of blanks."""
 
-    name = "compact|spaced|flexible|N"
+    name = "compact|spaced|pretty|flexible|N"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
         least, most = LIMITS["whitespace"]
@@ -126,7 +126,7 @@ def _schema_options(command: Command) -> Command:
             type=Whitespace(),
             default="spaced",
             show_default=True,
-            help="Blanks between tokens of JSON: none, as json.dumps, any, or at most N in a gap.",
+            help="Blanks between tokens of JSON: none, as json.dumps, with an indentation, any, or at most N in a gap.",
         ),
         click.option(
             "--named/--no-named", default=True, help="An entry for each tool, for a named tool_choice, or none."

@@ -28,7 +28,7 @@ BUILTIN = "builtin"
 
 LIMITS = {"whitespace": (0, 9999), "digits": (1, 300), "soft_depth": (1, 512), "max_depth": (1, 64), "jobs": (1, 4096)}
 """Least and most of the options that are numbers."""
-WORDS = {"whitespace": ("compact", "spaced", "flexible"), "key_order": ("declared", "any")}
+WORDS = {"whitespace": ("compact", "spaced", "pretty", "flexible"), "key_order": ("declared", "any")}
 """What may stand for the options that are words."""
 RELAXABLE = ("$ref", "format", "multipleOf", "pattern", "patternProperties", "uniqueItems")
 """Keywords that can be relaxed: left out where they cannot be compiled exactly, so that more is allowed, never less."""
@@ -90,8 +90,9 @@ class Options:
         closed: whether calls of tools that are strict take no arguments but those that their schemas name, also where
             a schema leaves others open. Objects inside of arguments stay as they are.
         whitespace: blanks between the tokens of JSON: ``"spaced"`` as ``json.dumps`` writes them, a space after ``,``
-            and ``:``, or as the protocol's family does; ``"compact"`` none, ``"flexible"`` any number, or a number: at
-            most so many in a gap. Before and after a value there are none, whatever the option.
+            and ``:``, or as the protocol's family does; ``"compact"`` none; ``"pretty"`` as ``json.dumps(…, indent=2)``
+            writes them; ``"flexible"`` any number, or a number: at most so many in a gap. Before and after a value
+            there are none, whatever the option.
         digits: most digits of a number before and after its point; None for the default of the schema stage.
         key_order: ``"declared"``: keys in the order of the schema; ``"any"``: in every order, or refused where an
             object has too many keys.

@@ -524,7 +524,7 @@ def _compile(
         """A grammar that people wrote, with its left recursion, where it is the whole."""
         if about["kind"] != "grammar":
             return grammar
-        kept, _ = resolve_specials(read(keeps_left=True), vocab.special, ends, str(vocab.meta["source"]))
+        kept, _ = resolve_specials(_lines(read(keeps_left=True))[0], vocab.special, ends, str(vocab.meta["source"]))
         return written(kept, vocab, budget)[0]
 
     budget = options.budget
@@ -548,6 +548,7 @@ def _compile(
         entries=assembled.entries,
         marks={**grammar.marks, **assembled.marks},
     )
+    grammar, cut = _lines(grammar)
     clock.begin("tokenizer")
     if isinstance(tokenizer, Vocab):
         vocab, encode, reads = tokenizer, None, None
@@ -632,7 +633,7 @@ def _compile(
             if key not in ("budget", "jobs", "standalone", "protocol", "response", "schemas")
             and (key, value) not in UNSAID
         },
-        "restrictions": sorted({*assembled.restrictions, *left_out, *(("depth",) if modes > 1 else ())}),
+        "restrictions": sorted({*assembled.restrictions, *left_out, *_of_depth(modes > 1, cut)}),
         "keywords": keyword_counts(assembled.told),
         "report": pack(assembled.told),
         "dropped": sorted(assembled.real(place) for place in dropped(assembled.told)),
@@ -678,6 +679,18 @@ def _compile(
         "key": key_of(meta),
     }
     return Compiled(bundle, assembled, report, options.standalone)
+
+
+def _lines(grammar: Grammar) -> tuple[Grammar, bool]:
+    """The grammar with the lines of indented JSON written, and whether some are left out, deep inside."""
+    from .grammar.indentation import has_lines, indented
+
+    return indented(grammar) if has_lines(grammar) else (grammar, False)
+
+
+def _of_depth(nests: bool, cut: bool) -> list[str]:
+    """The restrictions by which recursive values may be written otherwise than others."""
+    return ["depth"] * nests + ["indentation"] * cut
 
 
 def _automaton(

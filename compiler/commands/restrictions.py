@@ -22,6 +22,7 @@ RESTRICTIONS: dict[str, tuple[str, str]] = {
         "Recursive values nest no deeper than --soft-depth, except to close what is open.",
         "--soft-depth",
     ),
+    "indentation": ("What nests recursively, past 8 levels, stands on one line.", "--whitespace"),
     "open-keys": ("Nothing is left out, but an object may have an undeclared key twice.", ""),
     "formats": (
         "Some values of a format are left out; docs/json-schema.md lists them by format.",

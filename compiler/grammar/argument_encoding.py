@@ -36,7 +36,7 @@ _string{text_of_a_parameter}: text_of_a_parameter
 
 
 def arguments_of(protocol: Protocol) -> dict[str, Any]:
-    """How its arguments are written."""
+    """How its arguments are written; where they are indented, ``indent`` is added: by how many blanks."""
     kind = protocol.rules["tool"][1]
     if kind == "arguments" and protocol.has("quote"):
         return {"encoding": "bare", "quote": _strings(protocol, "quote"), "constants": _constants(protocol)}

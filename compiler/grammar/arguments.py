@@ -29,6 +29,9 @@ from .argument_encoding import INNER, STRING_COPY, open_parts_of
 from .cached_reader import read_protocol
 from .protocol import STRING, Protocol
 
+_INDENTED = re.compile(r"\\n\(\?:( +)\)")
+"""In the ``_w`` of a protocol: what its family indents by."""
+
 
 def encoding_of(protocol: Protocol) -> Encoding:
     """How the values of a protocol's arguments are written.
@@ -51,7 +54,11 @@ def encoding_of(protocol: Protocol) -> Encoding:
         return replace(python.spelled(*constants), gaps=_gaps(protocol))
     if protocol.has("quote"):
         return bare_encoding(Ref("quote"), protocol.strings("KEEP_OUT")).spelled(*constants)
-    return replace(JSON_ENCODING, gaps=_gaps(protocol))
+    json = replace(JSON_ENCODING, gaps=_gaps(protocol))
+    if protocol.arguments in ("positional", "request"):
+        return replace(json, indent="")  # a call is one line
+    indented = _INDENTED.search(dict(protocol.gaps).get("_w", ""))
+    return replace(json, indent=indented[1]) if indented else json
 
 
 def _gaps(protocol: Protocol) -> tuple[tuple[str, Expr], ...]:

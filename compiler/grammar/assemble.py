@@ -42,7 +42,7 @@ from .argument_encoding import arguments_of, marked
 from .arguments import channel_of, encoding_of
 from .cached_reader import renamed_places, renamed_text
 from .embedded import Embedded, lark_grammar, regex_of
-from .protocol import Protocol, entries_of
+from .protocol import Protocol, entries_of, shared_templates
 from .specials import text_regex, without
 from .structural_tag import StructuralTag, is_structural_tag
 
@@ -184,6 +184,8 @@ def assemble(
         spec = _with_answer(spec, protocol, response is not None or spec.schema is not None, options, refused, budget)
         writer.reserve(protocol.names)
         how = arguments_of(protocol)
+        if writer.line is not None:
+            how["indent"] = len(writer.line.indent)
         custom, rule_of = _custom_tools(spec, protocol, refused, budget)
         homes: Homes = {}
         if common is not None:
@@ -263,6 +265,8 @@ def assemble(
         terminals |= embedded.terminals
         places |= embedded.places
         lark += embedded.needs(set(re.findall(r"(?m)^(?:%declare )?(_?\w+)", lark)))
+    if writer.line or answering.line or any(other.line for other in others):
+        lark += shared_templates({"_indented"}, ())
     return Assembled(
         lark=lark,
         rules=rules,

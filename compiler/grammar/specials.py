@@ -15,6 +15,7 @@ each use into a Special or a Text; ``resolve_specials`` settles them once the to
     _text_before{"x", STOP}  a _text{STOP} that x follows: the two have no string of STOP before the end of x
     _other_text{FIRST}  any text that does not begin, after blanks, with one of FIRST, nor is the beginning of one
     _prose{FIRST, STOP} what is both an _other_text{FIRST} and a _last_text{STOP}
+    _indented{/\n(?:  )*/}  a new line, and as many times two blanks as brackets with lines are open (indentation.py)
 
 A declared terminal (``%declare``) is the one special token that has its words: TOOL_CALL is <tool_call>, [TOOL_CALL] or
 <|tool_call|>, END_TOOL_CALL is </tool_call>. An error where a tokenizer has none, or several.
@@ -40,6 +41,7 @@ from ..ir.nodes import (
     EMPTY,
     Expr,
     Grammar,
+    Line,
     Literal,
     Mark,
     Otherwise,
@@ -65,6 +67,7 @@ MEANING = {
     "last_text_without": "_last_text",
     "text_not_beginning_with": "_other_text",
     "prose_not_beginning_with": "_prose",
+    "new_line_and_indentation": "_indented",
 }
 """First parameter → template: its name is what tells toolc's own templates from others of the same name."""
 
@@ -89,6 +92,7 @@ _OTHERWISE: dict[str, Otherwise] = {
 _ANYTHING = rx.repeat(rx.ANY, 0, None)
 _BLANKS = rx.repeat(rx.Chars(((9, 10), (13, 13), (32, 32))), 0, None)
 _OPEN = frozenset((Special, Text))
+_INDENTED = re.compile(r"\\n(?:\(\?:((?: |\\t)+)\)|( |\\t))\*")
 
 
 def meaning(params: tuple[str, ...]) -> str | None:
@@ -106,6 +110,9 @@ def mark_of(params: tuple[str, ...]) -> Mark | None:
 
 def special_of(kind: str, arguments: tuple[Expr, ...]) -> Expr | None:
     """The expression for a use of a template; None where an argument is not what it takes."""
+    if kind == "_indented":
+        found = _INDENTED.fullmatch(rx.to_text(arguments[0].regex)) if isinstance(arguments[0], Terminal) else None
+        return None if found is None else Line(found[1] or found[2])
     listed = [_listed(argument) for argument in arguments]
     if not all(listed):
         return None

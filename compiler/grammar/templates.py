@@ -234,6 +234,8 @@ class _Application:
             use = rf"(?<![\w\"/]){re.escape(name)}\s*\{{(?!\w+\}}\s*:)"
             texts = "a string, or a terminal that lists strings, or regular expressions that match some text"
             expected = "one string" if kind in ("_tag", "_token", "_end") else texts
+            if kind == "_indented":
+                expected = r"a new line and repeated blanks, as /\n(?:  )*/"
             raise self.fault(f"wrong argument of {kind}", use, expected=expected)
         ignoring = self.definitions.ignoring is not None and isinstance(found, Special)
         return sequence(Ref(IGNORE), found) if ignoring else found

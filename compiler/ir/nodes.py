@@ -18,7 +18,7 @@ from typing import Literal as Literal_
 from .. import regex as rx
 from ..regex import Regex
 
-Expr = Union["Literal", "Terminal", "Special", "Text", "Ref", "Use", "Sequence", "Choice", "Repeat"]
+Expr = Union["Literal", "Terminal", "Special", "Text", "Line", "Ref", "Use", "Sequence", "Choice", "Repeat"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,19 @@ class Text:
     first: tuple[str | Regex, ...] = ()
     last: bool = False
     before: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A new line of indented JSON; ../grammar/indentation.py makes it a Literal.
+
+    Behind an opening bracket there is a bracket more around it, behind a comma as many as before, else one less.
+
+    Attributes:
+        indent: what its line begins with, once for every bracket around.
+    """
+
+    indent: str
 
 
 @dataclass(frozen=True)

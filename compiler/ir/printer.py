@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ..regex import NOTHING as NO_TEXT
 from ..regex import Regex, to_text
 from ..regex import literal as exactly
-from .nodes import EMPTY, NOTHING, Choice, Expr, Literal, Ref, Repeat, Sequence, Special, Terminal, Text, Use
+from .nodes import EMPTY, NOTHING, Choice, Expr, Line, Literal, Ref, Repeat, Sequence, Special, Terminal, Text, Use
 
 MOST_IN_LINE = 8
 """A rule with more alternatives has a line for each."""
@@ -72,6 +72,8 @@ def _atom(expr: Expr) -> str:
         return expr.name or f"/{to_text(expr.regex)}/"
     if type(expr) is Use:
         return f"{expr.template}{{{', '.join([_atom(one) for one in expr.arguments])}}}"
+    if type(expr) is Line:
+        return rf"_indented{{/\n(?:{expr.indent})*/}}"
     if type(expr) is Special and expr.otherwise == "declared":
         return expr.name
     assert not isinstance(expr, (Special, Text)), "a protocol writes it as the use of a template"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..ir.nodes import EMPTY, Expr, optional, repeated, sequence, string
+from ..ir.nodes import EMPTY, Expr, optional, repeated, sequence
 from ..ir.printer import text_of
 from .atoms import NEVER, Conj
 from .machine_rules import machine_expr
@@ -49,12 +49,12 @@ def array_expr(writer: Rules, shape: Arrays, hint: str) -> Expr:
 
     items = Items(writer.comma, writer.blank, one)
     if not array_is_plain(shape):
-        return sequence(string("["), writer.blank, _by_states(writer, shape, items, hint), string("]"))
+        return writer.enclosed("[", _by_states(writer, shape, items, hint), "]")
     inside, low = _plain(writer, shape, items, hint)
     if inside == EMPTY:
         return bracketed(writer, "[", [], "]")
     inside = sequence(inside, writer.blank)
-    return sequence(string("["), writer.blank, optional(inside) if low == 0 else inside, string("]"))
+    return writer.enclosed("[", optional(inside) if low == 0 else inside, "]")
 
 
 def items_expr(writer: Rules, shape: Arrays, items: Items, hint: str) -> Expr:

@@ -49,6 +49,7 @@ class Encoding:
         blanks: whether blanks may stand between tokens.
         gaps: what stands between tokens where the family writes more than a space after ``,`` and ``:``: rules by their
             names, ``_w`` (inside of brackets), ``_c`` (a comma with its blanks), ``_k`` (a colon).
+        indent: what a bracket adds to the lines inside of it where JSON is indented; empty: there it never is.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Encoding:
     blanks: bool = True
     sorted_too: bool = False
     gaps: tuple[tuple[str, Expr], ...] = ()
+    indent: str = ""
 
     def constant(self, value: bool | None) -> tuple[str, ...]:
         """How null or a boolean is written."""
@@ -70,7 +72,7 @@ class Encoding:
         return replace(self, null=null or self.null, true=true or self.true, false=false or self.false)
 
 
-JSON_ENCODING = Encoding("json")
+JSON_ENCODING = Encoding("json", indent="  ")
 
 
 def _python_quote(quote: str, lines: bool = False) -> Quote:

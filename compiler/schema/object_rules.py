@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ..ir.nodes import EMPTY, Expr, choice, optional, repeated, sequence, string
+from ..ir.nodes import EMPTY, Expr, choice, optional, repeated, sequence
 from ..ir.printer import text_of
 from ..regex import Look, Regex, concat, size, union
 from . import strings
@@ -58,12 +58,12 @@ def object_expr(writer: Rules, shape: Objects, hint: str) -> Expr:
     machine = _machine(writer, shape, hint)
     if machine is not None:
         inside = _by_states(writer, shape, members, hint, machine)
-        return sequence(string("{"), writer.blank, inside, string("}"))
+        return writer.enclosed("{", inside, "}")
     inside, may_be_empty = _plain(writer, shape, members, hint)
     if inside == EMPTY:
         return bracketed(writer, "{", [], "}")
     inside = sequence(inside, writer.blank)
-    return sequence(string("{"), writer.blank, optional(inside) if may_be_empty else inside, string("}"))
+    return writer.enclosed("{", optional(inside) if may_be_empty else inside, "}")
 
 
 def members_expr(writer: Rules, shape: Objects, members: Members, hint: str) -> Expr:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ..budget import Budget
 from ..errors import SchemaError, UnsupportedError
-from ..ir.nodes import EMPTY, Expr, Ref, optional, sequence, string
+from ..ir.nodes import EMPTY, Choice, Expr, Line, Ref, choice, optional, sequence, string
 from ..regex import NOTHING, Chars, Regex, charset, repeat
 from .atoms import Conj, Literal
 from .common import Common
@@ -50,7 +50,8 @@ class SchemaOptions:
 
     Attributes:
         whitespace: what stands between two tokens: ``spaced`` (a space after ``,`` and ``:``, and nothing else, or what
-            the encoding's own gaps say), ``compact`` (nothing), ``flexible`` (any blanks), or at most so many blanks.
+            the encoding's own gaps say), ``compact`` (nothing), ``pretty`` (new lines and an indentation, in JSON;
+            ``spaced`` in other encodings), ``flexible`` (any blanks), or at most so many blanks.
         digits: digits of a number before and after its point.
         key_order: ``declared`` (the order in which the schema names them) or ``any``, for as many keys as can be had.
         loader: gives the document at a URI, or None; without one, references outside are refused.
@@ -101,6 +102,7 @@ class Rules(ABC):
         elements: the rules of arrays and objects that are written part by part.
         open_parts: kind → the rule of the parts of one that may hold anything, of the arguments added last.
         gap: whether blanks may stand inside of brackets;  blank: these, or nothing;  comma, colon: with their blanks.
+        line: what begins a line of indented JSON; None where it is not indented.
     """
 
     def __init__(
@@ -108,13 +110,17 @@ class Rules(ABC):
         common: Common | None = None, gaps: Gaps = GAPS,
     ) -> None:  # fmt: skip
         blanks = options.whitespace
-        known = blanks in ("compact", "spaced", "flexible")
+        known = blanks in ("compact", "spaced", "pretty", "flexible")
         if not known and not (isinstance(blanks, int) and not isinstance(blanks, bool) and blanks >= 0):
             raise SchemaError(
                 place="options/whitespace",
                 found=repr(blanks),
-                expected="compact, spaced, flexible or a number of blanks",
+                expected="compact, spaced, pretty, flexible or a number of blanks",
             )
+        self.line = Line(encoding.indent) if blanks == "pretty" and encoding.indent else None
+        if blanks == "pretty" and self.line is None:
+            blanks = "spaced"
+        self._layout = blanks
         if options.key_order not in ("declared", "any"):
             raise SchemaError(
                 place="options/key_order",
@@ -126,7 +132,7 @@ class Rules(ABC):
         self.gaps = gaps
         self.budget = budget or Budget(None, None, None, None)
         self._own_gaps = dict(encoding.gaps) if blanks == "spaced" else {}
-        some = "_w" in self._own_gaps or blanks == "flexible" or (isinstance(blanks, int) and blanks > 0)
+        some = "_w" in self._own_gaps or blanks in ("pretty", "flexible") or (isinstance(blanks, int) and blanks > 0)
         self.gap = encoding.blanks and some
         self.places: dict[str, str] = {}
         self.restrictions: set[str] = set()
@@ -172,22 +178,35 @@ class Rules(ABC):
 
     def gap_terminals(self) -> dict[str, Regex]:
         """The terminals of these rules."""
-        if not self.gap or "_w" in self._own_gaps:
+        if not self.gap or self.line is not None or "_w" in self._own_gaps:
             return {}
-        most = None if self.options.whitespace == "flexible" else int(self.options.whitespace)
+        most = None if self._layout == "flexible" else int(self._layout)
         return {self.gaps.inside.strip("_").upper() + "S": repeat(_BLANK, 1, most)}
 
     def gap_rules(self) -> dict[str, Expr]:
         """The rules of what stands between the tokens of JSON."""
-        blanks = self.options.whitespace
         before = after = self.blank
-        if blanks == "spaced" and self.encoding.blanks:
+        if self._layout == "spaced" and self.encoding.blanks:
             before, after = EMPTY, string(" ")
         signs = ((self.gaps.comma, ","), (self.gaps.colon, ":"))
+        if self.line is not None:
+            comma, colon = sequence(string(","), self.line), sequence(string(":"), string(" "))
+            return {self.gaps.inside: self.line, self.gaps.comma: comma, self.gaps.colon: colon}
         rules = {name: sequence(before, string(sign), after) for name, sign in signs}
         if blank := self.gap_terminals():
             rules = {self.gaps.inside: optional(Ref(*blank)), **rules}
         return rules | self._own_gaps
+
+    def enclosed(self, opening: str, inside: Expr, closing: str) -> Expr:
+        """What stands in brackets, the blanks before the closing one included, with those behind the opening one.
+
+        Brackets around nothing have no line between them.
+        """
+        options = inside.options if type(inside) is Choice else (inside,)
+        if self.line is None or EMPTY not in options:
+            return sequence(string(opening), self.blank, inside, string(closing))
+        some = choice(*[sequence(self.blank, option) for option in options if option != EMPTY])
+        return sequence(string(opening), optional(some), string(closing))
 
     @contextmanager
     def within(self, one: Conj) -> Iterator[None]:

@@ -102,7 +102,7 @@ def _any_order(writer: Rules, members: dict[str, Expr], place: str | None) -> Ex
 
     machine = constant_machine(list(members), place)
     inside = machine_expr(writer, machine, text, "const", writer.comma, writer.blank)
-    return sequence(string("{"), writer.blank, inside, string("}"))
+    return writer.enclosed("{", inside, "}")
 
 
 def bracketed(writer: Rules, opening: str, items: Sequence[Expr], closing: str) -> Expr:
@@ -110,7 +110,7 @@ def bracketed(writer: Rules, opening: str, items: Sequence[Expr], closing: str) 
     inside = [part for item in items for part in (writer.comma, item)][1:]
     if inside:
         inside.append(writer.blank)
-    return sequence(string(opening), writer.blank, *inside, string(closing))
+    return writer.enclosed(opening, sequence(*inside), closing)
 
 
 def number_expr(writer: Rules, shape: Numbers, hint: str) -> Expr:

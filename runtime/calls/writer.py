@@ -371,6 +371,7 @@ def _spellings(
 ) -> list[_Wanted]:
     """Ways to spell a call, the usual one first; as `arguments.decode` reads them."""
     encoding = how["encoding"]
+    forms = _indented_forms(how["indent"], encoding) if "indent" in how else _FORMS
     if re.search("[\ud800-\udfff]", name + _json(arguments)):
         return []  # half a character is no text
     if tool.get("input") == "text":
@@ -381,7 +382,7 @@ def _spellings(
         spelled = (
             [_raw(value, form, constants) for value in arguments.values()]
             for constants in (usual, how.get("constants", usual))
-            for form in _FORMS
+            for form in forms
         )
 
         def read(part: Part) -> Any:
@@ -389,19 +390,19 @@ def _spellings(
 
         return [_Wanted(name, arguments, None, one, reads=read) for one in _distinct(map(tuple, spelled))]
     if encoding == "elements":
-        leaves = [lambda value, form=form: _raw(value, form, {}) for form in _FORMS]
+        leaves = [lambda value, form=form: _raw(value, form, {}) for form in forms]
         nodes = tool.get("elements", [])
-        forms = [
+        trees = [
             (nodes, bool(how.get("open"))),
             (nodes, True),
             ([], False),
         ]  # what may be anything in parts; all as JSON
-        by_parts = [element_texts(how["parts"], *form, arguments, leaf) for form in forms for leaf in leaves]
+        by_parts = [element_texts(how["parts"], *tree, arguments, leaf) for tree in trees for leaf in leaves]
         return [_Wanted(name, arguments, None, one) for one in _distinct(by_parts)]
     texts = {
-        "json": lambda: [_json(arguments, form) for form in _FORMS],
+        "json": lambda: [_json(arguments, form) for form in forms],
         "positional": lambda: [
-            (", ", ",")[form.compact].join(_json(value, form) for value in arguments.values()) for form in _FORMS
+            (", ", ",")[form.compact].join(_json(value, form) for value in arguments.values()) for form in forms
         ],
         "keywords": lambda: [
             (", ", ",")[compact].join(
@@ -418,7 +419,7 @@ def _spellings(
     if encoding == "request":
         if "request" not in tool:
             return []
-        lines = [request_line(tool["request"], arguments, partial(_json, form=form)) for form in _FORMS]
+        lines = [request_line(tool["request"], arguments, partial(_json, form=form)) for form in forms]
         return [_Wanted(name, arguments, line, named=False) for line in _distinct(lines)]
     if encoding not in texts:
         raise DecodeError(
@@ -434,10 +435,19 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
 
 
 class _Form(NamedTuple):
-    """How JSON is spelled: without blanks; and numbers without an exponent, as beside bounds and ``multipleOf``."""
+    """How JSON is spelled.
+
+    Attributes:
+        compact: without blanks.
+        plain: numbers without an exponent, as beside bounds and ``multipleOf``.
+        indent: blanks for each bracket around a line; 0: all on one line.
+        depth: brackets around the text, which lines inside are indented by as well.
+    """
 
     compact: bool
     plain: bool
+    indent: int = 0
+    depth: int = 0
 
 
 _USUAL = _Form(False, False)
@@ -445,8 +455,16 @@ _FORMS = (_USUAL, _Form(True, False), _Form(False, True), _Form(True, True))
 
 
 def _json(value: Any, form: _Form = _USUAL) -> str:
-    text = _short(json.dumps(value, ensure_ascii=False, separators=(",", ":") if form.compact else None))
+    separators = (",", ":") if form.compact else None
+    text = _short(json.dumps(value, ensure_ascii=False, separators=separators, indent=form.indent or None))
+    text = text.replace("\n", "\n" + " " * form.indent * form.depth)
     return _EXPONENT.sub(_without_exponent, text) if form.plain else text
+
+
+def _indented_forms(indent: int, encoding: str) -> list[_Form]:
+    """Those with new lines; what stands around arguments that are one object may be one or several brackets."""
+    depths = (1, 2, 0, 3) if encoding == "json" else (0,)
+    return [_Form(False, plain, indent, depth) for depth in depths for plain in (False, True)]
 
 
 _EXPONENT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?P<number>-?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]{1,3})(?![0-9])", re.DOTALL)

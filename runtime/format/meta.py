@@ -252,6 +252,9 @@ def _check_arguments(name: str, how: dict[str, Any]) -> None:
     quote = how.get("quote", [] if encoding == "bare" else None)
     if quote is not None and not (_are_texts(quote) and quote and quote[0]):
         raise _wrong(name, "arguments/quote", repr(quote)[:80], "what is around a text")
+    indent = how.get("indent", 1)
+    if type(indent) is not int or indent < 1:
+        raise _wrong(name, "arguments/indent", repr(indent)[:80], "a number of blanks")
     parts = how.get("parts", [] if encoding == "elements" else None)
     if parts is None:
         return

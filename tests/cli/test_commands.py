@@ -404,7 +404,7 @@ def test_project_file(toolc: Toolc, repository: Path, tmp_path: Path) -> None:
         ("digits: true", "from 1 to 300"),
         ("digits: 100000", "from 1 to 300"),
         ("whitespace: -1", "from 0 to 9999"),
-        ("whitespace: '8'", "compact, spaced, flexible"),
+        ("whitespace: '8'", "compact, spaced, pretty, flexible"),
         ("key_order: sorted", "declared, any"),
         ("named: 1", "true or false"),
     ],

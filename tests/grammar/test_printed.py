@@ -82,6 +82,7 @@ def _rows() -> Iterator[Any]:
 @pytest.mark.parametrize("schema", list(_rows()))
 def test_schemas(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _check(schema_spec(schema), Options(whitespace="flexible"), monkeypatch)
+    _check(schema_spec(schema), Options(whitespace="pretty"), monkeypatch)
     _check(schema_spec(schema), Options(lenient=True), monkeypatch)
 
 
@@ -103,6 +104,9 @@ def test_protocols(number: int, protocol: str, monkeypatch: pytest.MonkeyPatch) 
     found = inlined(read_pieces(both.lark, both.rules, both.terminals, both.apart, "x", Budget()))
     whole = reader.read_grammar(both.text, "x")
     assert found.rules == whole.rules
+    if protocol != "harmony":
+        spec = read_spec(OPERATION if operations else [PLAIN])
+        assert _check(spec, Options(protocol=protocol, response=RESPONSE, whitespace="pretty"), monkeypatch)
 
 
 @pytest.mark.filterwarnings("ignore::toolc.compiler.pipeline.BuiltinTokenizerWarning")

@@ -49,12 +49,15 @@ TOOLS = [{"name": name, "parameters": SCHEMA} for name in ("one", "other", "two"
 def compiled(case: str | int) -> Bundle:
     if case == "tools":
         return compile_tools(TOOLS, vocab("builtin"), options=Options(whitespace=8)).bundle
+    if case == "indented tools":
+        options = Options(protocol="hermes", whitespace="pretty")
+        return compile_tools([*TOOLS, {"name": "any", "parameters": {}}], vocab("builtin"), options=options).bundle
     if case in GRAMMARS:
         return compile_grammar(GRAMMARS[str(case)], vocab("builtin") if "special" in str(case) else runs()).bundle
     return compile_schema(SCHEMA, vocab("builtin"), options=Options(whitespace=case)).bundle
 
 
-@pytest.mark.parametrize("case", [*GRAMMARS, "tools", "spaced", "flexible", 1, 3, 20, 100])
+@pytest.mark.parametrize("case", [*GRAMMARS, "tools", "indented tools", "spaced", "pretty", "flexible", 1, 3, 20, 100])
 def test_masks(case: str | int) -> None:
     held = compiled(case)
     rng = random.Random(str(case))

@@ -129,6 +129,7 @@ def compare(one: Bundle, other: Bundle, seed: str, steps: int, brute: bool = Fal
         {"protocol": "json"},
         {"protocol": "llama3", "whitespace": "compact"},
         {"protocol": "mistral", "whitespace": "spaced"},
+        {"protocol": "hermes", "whitespace": "pretty"},
         {"response": {"type": "object"}},
     ],
     ids=str,

@@ -36,7 +36,7 @@ SCHEMA: dict[str, Any] = {
 }  # fmt: skip
 TOOLS = [{"name": "f", "parameters": SCHEMA}, {"name": "ping", "parameters": {"type": "object", "properties": {}}}]
 ARGUMENTS = {"s": 'a  "b" : , [c', "n": -1.5e-3, "l": [1, True, None, " x ", -20], "o": {"k": [0.5, 2], "": "{ }"}}
-LAYOUTS = ("compact", "spaced", "flexible", 0, 2)
+LAYOUTS = ("compact", "spaced", "pretty", "flexible", 0, 2)
 WITH_JSON = [name for name, family in FAMILIES.items() if isinstance(family.codec, (Json, Positional, Raw))]
 AROUND = [name for name, family in FAMILIES.items() if isinstance(family.codec, Json)]
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
@@ -117,7 +117,7 @@ def test_any_layout_of_json_is_the_same_call(name: str, as_tokens: bool) -> None
     calls = [("f", ARGUMENTS), ("ping", {})][: 1 + family.many]
     usual = family.write(calls)
     assert spans(usual)
-    for whitespace in ("compact", "spaced", "flexible"):
+    for whitespace in ("compact", "spaced", "pretty", "flexible"):
         held = compiled(name, whitespace, as_tokens)
         for how in ("compact", "dumps", "indent", "random"):
             text = laid_out(usual, how, rng)

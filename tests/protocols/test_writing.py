@@ -69,7 +69,7 @@ def test_the_rest_of_a_call(name: str) -> None:
             assert (write_call(reader, *CALLS[1]) is None) == (length > named)
 
 
-@pytest.mark.parametrize("whitespace", ["compact", "spaced", "flexible"])
+@pytest.mark.parametrize("whitespace", ["compact", "spaced", "pretty", "flexible"])
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_values_of_values_with_any_blanks(name: str, whitespace: str) -> None:
     if name == "restgpt":

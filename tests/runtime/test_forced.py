@@ -19,7 +19,7 @@ from toolc.compiler.lift import forced as forced_module
 from toolc.compiler.options import Options
 from toolc.compiler.vocab.builtin import builtin_path
 from toolc.compiler.vocab.encode import encoder
-from toolc.runtime import Bundle, Matcher
+from toolc.runtime import Bundle, Matcher, subset
 
 LONG = {
     "type": "object",
@@ -155,6 +155,30 @@ def test_canonical_masks_allow_every_text_as_the_tokenizer_writes_it(name: str) 
             narrow.advance(token)
         checked += 1
     assert checked > 15
+
+
+@pytest.mark.parametrize("kept", [["current_weather"], ["weather_stations"], ["weather_stations", "current_weather"]])
+def test_canonical_masks_after_a_choice_of_tools(kept: list[str]) -> None:
+    """The choice of a canonical bundle allows what that of the usual one does, or one token of these: that which is
+    forced in the whole bundle."""
+    plain, narrow = subset(made("tools"), kept), subset(made("tools", True), kept)
+    pick = random.Random(11)
+    alone = finished = 0
+    for round_ in range(16):
+        budget = None if round_ % 3 == 0 else Matcher(narrow).bound + pick.randrange(20)  # type: ignore[operator]
+        one, other, every = Matcher(plain, budget=budget), Matcher(narrow, budget=budget), Matcher(made("tools", True))
+        while not other.is_finished and len(other) < 300:
+            usual, allowed = one.allowed_tokens().tolist(), other.allowed_tokens().tolist()
+            assert one.forced().tolist() == other.forced().tolist() == every.forced().tolist()[: len(other.forced())]
+            if allowed != usual:
+                assert allowed == every.forced().tolist()[:1] and allowed[0] in usual
+                alone += 1
+            token = pick.choice(allowed)
+            for matcher in (one, other, every):
+                matcher.advance(token)
+        assert other.is_finished or budget is None
+        finished += other.is_finished
+    assert alone > 20 and finished > 8
 
 
 def test_canonical_masks_are_the_same_on_every_backend(tmp_path: Path) -> None:
