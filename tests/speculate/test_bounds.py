@@ -1,4 +1,4 @@
-"""The bounds of a turn, with guesses and without: calls of an answer, size of an output, an agent's turns and seconds."""
+"""Bounds with guesses and without: calls of an answer, size of an output, an agent's turns and seconds."""
 
 from __future__ import annotations
 
