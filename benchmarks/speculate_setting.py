@@ -19,12 +19,14 @@ import asyncio
 import json
 import statistics
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from toolc.runtime import Call
 from toolc.runtime.speculate.agent import ChatModel, Message, Reply, Watch, assistant_message, run_agent
+from toolc.runtime.speculate.chart import draw
 from toolc.runtime.speculate.clock import run_virtual
 from toolc.runtime.speculate.executor import Executor, Limits
 from toolc.runtime.speculate.rules import Rules, ToolRule
@@ -169,9 +171,10 @@ def told(shares: Sequence[float]) -> str:
     return f"{mean:.1%} ± {100 * half:.1f}"
 
 
-def client(simulation: Simulation) -> str:
-    """Time saved over the time of the tool, three speculators, one sample."""
+def client(simulation: Simulation, out: Path | None = None) -> str:
+    """Time saved over the time of the tool, three speculators, one sample; a plot of the 8B one in a folder."""
     lines = []
+    series: dict[str, list[tuple[float, float]]] = {}
     known = simulation.known
     means = sorted({mean for grid in known["tool_mean_s"].values() for mean in grid})
     for agents in known["agents"]:
@@ -181,7 +184,11 @@ def client(simulation: Simulation) -> str:
                 guesses = simulation.guesses(speculator, 1)
                 shares, _, hits = simulation.saved(agents, tool_s, guesses, 1, simulation.repeats(agents))
                 line += [told(shares), f"{hits:.0%}"]
+                series.setdefault(f"{speculator}, M = {agents}", []).append((tool_s, statistics.mean(shares)))
             lines.append(line)
+    if out is not None:
+        chart = draw("Time saved, client side", "mean time of the tool, seconds", "time saved", series, percent=True)
+        (out / "setting.svg").write_text(chart, encoding="utf-8")
     return table(["M", "T, s", "8B", "hits", "3B", "hits", "1B", "hits"], lines)
 
 
@@ -273,10 +280,11 @@ def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data" / "bfcl")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "speculate", help="folder of the plot")
     parser.add_argument("--parts", default=",".join(PARTS))
     arguments = parser.parse_args()
     simulation = Simulation(json.loads((ROOT / "benchmarks" / "speculate_setting.json").read_text(encoding="utf-8")))
-    making = {"client": client, "samples": samples, "throughput": throughput, "cost": cost}
+    making = {"client": partial(client, out=arguments.out), "samples": samples, "throughput": throughput, "cost": cost}
     for part in arguments.parts.split(","):
         text = engine(simulation, arguments.data) if part == "engine" else making[part](simulation)
         print(f"\n{part}\n\n{text}", flush=True)

@@ -179,7 +179,8 @@ def test_a_run(
             assert not {"name", "argument", "syntax"} & set(row["failed"]), row
         if row["arm"] == "free" and "funcqa" in row["part"]:
             assert row["failed"]
-    command.main(["tables", str(out)])
+    command.main(["tables", str(out), "--plot", str(tmp_path / "kamel.svg")])
+    assert ">side</text>" in (tmp_path / "kamel.svg").read_text()
     printed = capsys.readouterr().out
     assert all(part in printed for part in parts.split(",")) and "| fuzzy | 2 |" in printed
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.tooldec run --model FOLDER --data FOLDER --out records.jsonl [--parts funcqa-oh,…] [--count N]
     python -m benchmarks.tooldec unseen --model FOLDER --data FOLDER --out unseen.jsonl [--parts lines,oh,mh,kamel]
-    python -m benchmarks.tooldec tables records.jsonl
+    python -m benchmarks.tooldec tables records.jsonl [--plot kamel.svg]
 
 The data is that of docs/research.md. One JSON line a problem and arm; what the file holds already is not run again. An
 arm takes the first N problems. One core works.
@@ -69,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     two.add_argument("--parts", default=",".join(unseen.PARTS))
     other = commands.add_parser("tables")
     other.add_argument("records", type=Path)
+    other.add_argument("--plot", type=Path, help="KAMEL's relations, as SVG")
     return words
 
 
@@ -76,6 +77,8 @@ def main(arguments: list[str] | None = None) -> None:
     a = parser().parse_args(arguments)
     if a.command == "tables":
         print(tables.tables(a.records))
+        if a.plot is not None:
+            a.plot.write_text(tables.plot(a.records), encoding="utf-8")
     elif a.command == "unseen":
         torch.set_num_threads(1)
         unseen.measure(Model(a.model), a.data, a.out, a.parts.split(","))

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from toolc.runtime.speculate.chart import draw
+
 KINDS = ("name", "argument", "syntax", "value")
 _Z = 1.96
 
@@ -154,6 +156,17 @@ def unseen_table(rows: Sequence[dict[str, Any]]) -> str:
         out.append(line)
     head = [f"{kind}: {one}" for kind in ("seen", "unseen") for one in ("problems", "calls", "its tools", "right")]
     return _table(["arm", *head], out)
+
+
+def plot(path: Path) -> str:
+    """Right relations over their number (the paper's figure 5b), as SVG."""
+    series: dict[str, list[tuple[float, float]]] = {}
+    sizes = {int(part.partition("-")[2]): arms for part, arms in read(path).items() if part.startswith("kamel")}
+    for size, arms in sorted(sizes.items()):
+        for arm, rows in arms.items():
+            right = sum(row["right"] for row in rows.values()) / max(1, len(rows))
+            series.setdefault(arm, []).append((size, right))
+    return draw("KAMEL, SmolLM2-135M", "relations", "right relation", series, percent=True)
 
 
 def tables(path: Path) -> str:
