@@ -1,11 +1,11 @@
 """Guessed calls with real models over real HTTP: the share of right guesses, the times, and what is saved.
 
-    python -m benchmarks.speculate_real --model FOLDER [--data FOLDER] [--tasks 8] [--agents 1] [--tool-s 1 3]
+    python -m benchmarks.speculate_real --model FOLDER [--data FOLDER] [--tasks 8] [--agents 1] [--tools 0.5 1]
 
 Two servers (toolc.runtime.speculate.server), each a process on one thread: the main one runs a llama of transformers in
 single precision, the guesser the same weights in 8-bit integers, which is cheaper and does not always write the same.
 The tasks are the first questions of BFCL's simple_python, with the tools of all of them in every prompt. A task is a
-call, a tool that sleeps, and a short answer.
+call, a tool that sleeps for a share of the time that the main model's calls take (G), and a short answer.
 
     plain      without guesses
     guesser    guesses of the second server
@@ -183,7 +183,7 @@ async def measure(a: argparse.Namespace) -> dict[str, Any]:
             await run_agent(own, executor, asked[n], None if arm == "plain" else guesser, max_turns=2)
             return time.perf_counter() - begin, own.seconds[0], own.seconds[1], executor.counts.hits
 
-    for tool_s in a.tool_s:
+    for tool_s in (share * found["G alone"] for share in a.tools):
         taken: dict[str, list[tuple[float, list[float], list[float], int]]] = {arm: [] for arm in ARMS}
         for at in range(0, len(questions), a.agents):
             some = range(at, min(at + a.agents, len(questions)))
@@ -193,7 +193,7 @@ async def measure(a: argparse.Namespace) -> dict[str, Any]:
         rest = statistics.mean(second for one in taken["plain"] for second in one[2])
         write = statistics.mean(second for one in taken["plain"] for second in one[1])
         row = {
-            "T": tool_s,
+            "T": round(tool_s, 2),
             "G": round(write, 2),
             "F": round(rest, 2),
             "plain": round(statistics.mean(whole["plain"]), 2),
@@ -220,7 +220,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data" / "bfcl")
     parser.add_argument("--tasks", type=int, default=8)
     parser.add_argument("--agents", type=int, default=1)
-    parser.add_argument("--tool-s", type=float, nargs="+", default=[1.0, 3.0])
+    parser.add_argument(
+        "--tools", type=float, nargs="+", default=[0.5, 1.0], help="mean time of the tool, as a share of G"
+    )
     parser.add_argument("--ports", type=int, nargs=2, default=(18_481, 18_482))
     parser.add_argument("--serve", type=int)
     parser.add_argument("--integers", action="store_true")

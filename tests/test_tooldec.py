@@ -81,7 +81,8 @@ PATHS = {
 def test_operations() -> None:
     operations = restbench.Operations({"paths": PATHS})
     for line, wanted in (
-        (" GET /movie/top to get it", "GET /movie/top"), ("GET /movie/7?language=en", "GET /movie/{id}"),
+        (" GET /movie/top to get it", "GET /movie/top"),
+        ("GET /movie/7?a=b to ", "GET /movie/{id}"), ("GET /movie/7?language=en", "GET /movie/{id}"),
         ('POST /list/7/item {"a": 1}', "POST /list/{id}/item"), ("GET /movie/7/x", ""), ("DELETE /movie/7", ""),
         ("get the movie", ""),
     ):  # fmt: skip
