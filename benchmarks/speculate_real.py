@@ -29,6 +29,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -138,22 +139,23 @@ async def measure(a: argparse.Namespace) -> dict[str, Any]:
     bundle = bundle_of(a.model, tools)
     rules, checker = Rules.from_bundle(bundle), CallChecker(bundle)
     main, small = (Timed(port, tools) for port in a.ports)
+    questions = questions[: a.first]
     asked = [[{"role": "user", "content": question}] for question in questions]
-    for model in (main, small):  # the list of tools is read once, and then in the prefix cache
+    for model in (main, small) if not a.running else ():  # the list of tools is read once, and then in the prefix cache
         await model.reply(asked[0])
-    for model in (main, small):
-        model.seconds, model.made = ([], []), []
-    calls, guessed = [], []
-    for messages in asked:  # alone, one after another: alpha, and G and g without each other
-        calls.append((await main.reply(messages)).calls[0])
-        guessed.append((await small.reply(messages)).calls[0])
-    alpha = [same(call, guess) for call, guess in zip(calls, guessed, strict=True)]
-    found: dict[str, Any] = {
-        "alpha": [sum(alpha), len(alpha)], "G alone": round(statistics.mean(main.seconds[0]), 2),
-        "g alone": round(statistics.mean(small.seconds[0]), 2), "tools": [],
-    }  # fmt: skip
+    found: dict[str, Any] = {}
+    if a.alone is None:
+        for model in (main, small):
+            model.seconds, model.made = ([], []), []
+        alpha = []
+        for messages in asked:  # alone, one after another: G and g without each other
+            call = (await main.reply(messages)).calls[0]
+            alpha.append(same(call, (await small.reply(messages)).calls[0]))
+        found["alpha"] = [sum(alpha), len(alpha)]
+    alone_s, guess_s = a.alone or [statistics.mean(model.seconds[0]) for model in (main, small)]
+    found |= {"G alone": round(alone_s, 2), "g alone": round(guess_s, 2), "tools": []}
     print(json.dumps(found), flush=True)
-    guess_s = statistics.mean(small.seconds[0])
+    made: dict[int, Call] = {}
 
     async def once(n: int, arm: str, tool_s: float) -> tuple[float, list[float], list[float], int]:
         own, guess = Timed(a.ports[0], tools), Timed(a.ports[1], tools)
@@ -173,7 +175,7 @@ async def measure(a: argparse.Namespace) -> dict[str, Any]:
             async def recorded() -> Iterable[Call]:
                 await asyncio.sleep(guess_s)
                 right = Random(f"{n} {tool_s} right").random() < HIT_RATE
-                return [calls[n] if right else calls[(n + 1) % len(calls)]]
+                return [made[n] if right else replace(made[n], arguments={})]
 
             return [real if arm == "guesser" else recorded]
 
@@ -181,13 +183,14 @@ async def measure(a: argparse.Namespace) -> dict[str, Any]:
         async with Executor(toolset, rules, checker.accepts, Limits(sample_timeout_s=600)) as executor:
             begin = time.perf_counter()
             await run_agent(own, executor, asked[n], None if arm == "plain" else guesser, max_turns=2)
+            made[n] = own.made[0]
             return time.perf_counter() - begin, own.seconds[0], own.seconds[1], executor.counts.hits
 
     for tool_s in (share * found["G alone"] for share in a.tools):
-        taken: dict[str, list[tuple[float, list[float], list[float], int]]] = {arm: [] for arm in ARMS}
+        taken: dict[str, list[tuple[float, list[float], list[float], int]]] = {arm: [] for arm in a.arms}
         for at in range(0, len(questions), a.agents):
             some = range(at, min(at + a.agents, len(questions)))
-            for arm in ARMS:
+            for arm in a.arms:
                 taken[arm] += await asyncio.gather(*(once(n, arm, tool_s) for n in some))
         whole = {arm: [one[0] for one in each] for arm, each in taken.items()}
         rest = statistics.mean(second for one in taken["plain"] for second in one[2])
@@ -198,7 +201,7 @@ async def measure(a: argparse.Namespace) -> dict[str, Any]:
             "F": round(rest, 2),
             "plain": round(statistics.mean(whole["plain"]), 2),
         }
-        for arm in ARMS[1:]:
+        for arm in a.arms[1:]:
             hits = sum(one[3] for one in taken[arm]) / len(questions)
             saved = [1 - b / a for a, b in zip(whole["plain"], whole[arm], strict=True)]
             at_most = max(0.0, min(tool_s, write - guess_s))
@@ -224,6 +227,10 @@ def main() -> None:
         "--tools", type=float, nargs="+", default=[0.5, 1.0], help="mean time of the tool, as a share of G"
     )
     parser.add_argument("--ports", type=int, nargs=2, default=(18_481, 18_482))
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS), help="plain first")
+    parser.add_argument("--alone", type=float, nargs=2, help="G and g of an earlier run, whose alpha is known")
+    parser.add_argument("--running", action="store_true", help="the servers are up, with the same tasks")
+    parser.add_argument("--first", type=int, help="run so many of the tasks")
     parser.add_argument("--serve", type=int)
     parser.add_argument("--integers", action="store_true")
     a = parser.parse_args()
@@ -233,7 +240,9 @@ def main() -> None:
     common = ["--model", str(a.model), "--data", str(a.data), "--tasks", str(a.tasks), "--agents", str(a.agents)]
     command = [sys.executable, "-m", "benchmarks.speculate_real", *common]
     servers = [
-        subprocess.Popen([*command, "--serve", str(port), *["--integers"] * (port == a.ports[1])]) for port in a.ports
+        subprocess.Popen([*command, "--serve", str(port), *["--integers"] * (port == a.ports[1])])
+        for port in a.ports
+        if not a.running
     ]
     try:
         for port in a.ports:

@@ -67,6 +67,8 @@ def parser() -> argparse.ArgumentParser:
     two.add_argument("--data", type=Path, required=True)
     two.add_argument("--out", type=Path, required=True)
     two.add_argument("--parts", default=",".join(unseen.PARTS))
+    two.add_argument("--count", type=int, default=unseen.QUESTIONS)
+    two.add_argument("--arms", default=",".join(unseen.ARMS), help="of FuncQA's problems")
     other = commands.add_parser("tables")
     other.add_argument("records", type=Path)
     other.add_argument("--plot", type=Path, help="KAMEL's relations, as SVG")
@@ -81,7 +83,7 @@ def main(arguments: list[str] | None = None) -> None:
             a.plot.write_text(tables.plot(a.records), encoding="utf-8")
     elif a.command == "unseen":
         torch.set_num_threads(1)
-        unseen.measure(Model(a.model), a.data, a.out, a.parts.split(","))
+        unseen.measure(Model(a.model), a.data, a.out, a.parts.split(","), a.count, a.arms.split(","))
     else:
         run(a.model, a.data, a.out, a.parts.split(","), a.count, a.arms.split(",") if a.arms else None)
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -253,10 +253,10 @@ def trained(model: Model, prompts: Prompts, arm: str, plain: torch.Tensor) -> di
     return about
 
 
-def funcqa(model: Model, data: Path, which: str) -> Iterator[dict[str, Any]]:
-    """Records of "oh" or "mh"."""
-    prompts, plain, every = Prompts(model, data, which), model.llama.head, problems(data, which)
-    for arm in ARMS:
+def funcqa(model: Model, data: Path, which: str, count: int, arms: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Records of the first problems of "oh" or "mh"."""
+    prompts, plain, every = Prompts(model, data, which), model.llama.head, problems(data, which)[:count]
+    for arm in arms:
         about = trained(model, prompts, arm, plain)
         yield {"arm": arm, "id": "fit", **about}
         texts = answered(model, prompts, which, arm, [question for question, _, _ in every])
@@ -312,7 +312,7 @@ def kamel_lines(data: Path, codes: list[str]) -> list[Line]:
     return [line for each in found.values() for line in each]
 
 
-def relations(model: Model, data: Path, count: int = QUESTIONS) -> Iterator[dict[str, Any]]:
+def relations(model: Model, data: Path, count: int) -> Iterator[dict[str, Any]]:
     """Records of questions of 100 relations."""
     listed = kamel.Relations(data / "kamel", 234)
     codes = list(listed.names)[:SEEN_RELATIONS]
@@ -348,16 +348,25 @@ def relations(model: Model, data: Path, count: int = QUESTIONS) -> Iterator[dict
             }  # fmt: skip
 
 
-def measure(model: Model, data: Path, out: Path, parts: list[str]) -> None:
-    """Run parts, and write their records to a file; a part that the file holds is not run again."""
+def measure(
+    model: Model, data: Path, out: Path, parts: list[str], count: int = QUESTIONS, arms: Sequence[str] = ARMS
+) -> None:
+    """Run parts, and write their records to a file; a part that the file holds is not run again.
+
+    Args:
+        count: problems of FuncQA and questions of KAMEL, at most.
+        arms: of FuncQA's problems.
+    """
     done = set()
     if out.exists():
         done = {json.loads(line)["part"] for line in out.read_text(encoding="utf-8").splitlines()}
     for part in parts:
         if part in done:
             continue
-        making = {"lines": lines, "kamel": relations}.get(part)
-        found = making(model, data) if making is not None else funcqa(model, data, part)
+        if part == "lines":
+            found = lines(model, data)
+        else:
+            found = relations(model, data, count) if part == "kamel" else funcqa(model, data, part, count, arms)
         text = "".join(json.dumps({"part": part, **row}, ensure_ascii=False) + "\n" for row in found)
         with out.open("a", encoding="utf-8") as file:
             file.write(text)
