@@ -68,7 +68,7 @@ def look(model: Model, head: str, lead: Sequence[str], lines: Sequence[Line], ba
         head: the prompt.
         lead: of each line, what stands before it and is not learned from (its question).
     """
-    prompt = model.llama.read(model.encode(head))
+    prompt = model.read(head)
     parts = []
     for number, (first, line) in enumerate(zip(lead, lines, strict=True)):
         begin, before, result, after = map(model.encode, (first, line.before, line.result, line.after))
