@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from benchmarks.tooldec import __main__ as command  # noqa: E402
-from benchmarks.tooldec import funcqa, kamel, restbench, tables, tooleval  # noqa: E402
+from benchmarks.tooldec import funcqa, kamel, restbench, rows, tables, tooleval, unseen  # noqa: E402
 from benchmarks.tooldec.decode import Model, Row, decode  # noqa: E402
 from benchmarks.tooldec.llama import Texts  # noqa: E402
 
@@ -81,7 +81,8 @@ PATHS = {
 def test_operations() -> None:
     operations = restbench.Operations({"paths": PATHS})
     for line, wanted in (
-        (" GET /movie/top to get it", "GET /movie/top"), ("GET /movie/7?language=en", "GET /movie/{id}"),
+        (" GET /movie/top to get it", "GET /movie/top"),
+        ("GET /movie/7?a=b to ", "GET /movie/{id}"), ("GET /movie/7?language=en", "GET /movie/{id}"),
         ('POST /list/7/item {"a": 1}', "POST /list/{id}/item"), ("GET /movie/7/x", ""), ("DELETE /movie/7", ""),
         ("get the movie", ""),
     ):  # fmt: skip
@@ -179,6 +180,109 @@ def test_a_run(
             assert not {"name", "argument", "syntax"} & set(row["failed"]), row
         if row["arm"] == "free" and "funcqa" in row["part"]:
             assert row["failed"]
-    command.main(["tables", str(out)])
+    command.main(["tables", str(out), "--plot", str(tmp_path / "kamel.svg")])
+    assert ">side</text>" in (tmp_path / "kamel.svg").read_text()
     printed = capsys.readouterr().out
     assert all(part in printed for part in parts.split(",")) and "| fuzzy | 2 |" in printed
+
+
+def test_what_a_line_is_learned_from(model: Model) -> None:
+    """Places behind the question, but for the result's, before which a call is due; figures as of transformers."""
+    lines = [rows.Line(" 1+2=", "3", " now", 0), rows.Line(" it is", " 45", ".", 0)]
+    lead = ["Q: a\nA:", "Q: longer\nA:"]
+    seen = rows.look(model, "a prompt", lead, lines)
+    for n, (first, line) in enumerate(zip(lead, lines, strict=True)):
+        head, begin, before, result, after = map(model.encode, ("a prompt", first, *line[:3]))
+        tokens = [*head, *begin, *before, *result, *after]
+        with torch.inference_mode():
+            logits = model.llama.hf(torch.tensor([tokens])).logits[0]
+        start = len(head) + len(begin) - 1
+        due = start + len(before)
+        places = [*range(start, due + 1), *range(due + len(result), len(tokens) - 1)]
+        here = seen.line == n
+        assert seen.row[here].tolist() == [0 if place == due else -1 for place in places]
+        assert torch.allclose(seen.every[here], logits[places].logsumexp(-1), atol=1e-4)
+        assert torch.allclose(seen.best[here], logits[places].max(-1).values, atol=1e-4)
+        wanted = torch.stack([logits[place, tokens[place + 1]] for place in places])
+        assert torch.allclose(seen.wanted[here][:-1], wanted[:-1], atol=1e-4)
+
+
+def test_rows_are_fitted() -> None:
+    """Two rows on states that tell the calls apart: each fires at its own places, and nowhere else."""
+    torch.manual_seed(1)
+    count, wide = 300, 16
+    row = torch.arange(count) % 3 - 1
+    states = torch.randn(count, wide) * 0.1 + torch.eye(wide)[row + 1] * 3
+    flat = torch.zeros(count)
+    seen = rows.Seen(states, flat + 5, flat + 3, flat + 3, row, torch.arange(count) // 3)
+    found, about = rows.fit(seen, 2)
+    assert about["held out"] < about["before"] / 4
+    assert rows.fired(found, seen).tolist() == row.tolist()
+    whole = torch.cat([seen.every[:, None], states @ found.T], 1).logsumexp(-1)
+    own = torch.where(row < 0, seen.wanted, (states * found[row.clamp(min=0)]).sum(-1))
+    assert rows.loss(found, seen).item() == pytest.approx((whole - own).mean().item(), abs=1e-5)
+
+
+def _unseen_data(folder: Path) -> Path:
+    data = _data(folder)
+    shot = "Q: How?\nA: It is 1+2=<{0}>(1,2)=3.\n\n"
+    for name in funcqa.FUNCTIONS:
+        call = "2" if funcqa.FUNCTIONS[name][0] == (1, 1) else "2,1"
+        answer = f"It is 2 {name} 1=<{name}>({call})=7<eoe>7 in all."
+        line = json.dumps({"question": f"What is {name}?", "answer": answer})
+        for folder in (data / "funcqa" / "training_data", data / "funcqa" / "template_oh"):
+            folder.mkdir(exist_ok=True)
+        (data / "funcqa" / "training_data" / f"{name}.jsonl").write_text("\n".join([line] * 5))
+        (data / "funcqa" / "template_oh" / f"llama__{name}_.txt").write_text(shot.format(name) + "Q: [QUESTION]\nA:")
+    (data / "funcqa" / "template_oh" / "llama_general.txt").write_text("Q: How?\nA: It is 3.\n\nQ: [QUESTION]\nA:")
+    lines = [{"text": "Where? It is Bern.", "call": ['<f>P1("x")="Bern"</f>'], "api": "P1"}] * 12
+    (data / "kamel" / "train_clean.json").write_text(json.dumps(lines))
+    return data
+
+
+def test_a_run_of_unseen_tools(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With rows only tools that were seen are called; under the bundle every call has a name and its arguments."""
+    monkeypatch.setattr(rows, "STEPS", 40)
+    monkeypatch.setattr(unseen, "SEEN_RELATIONS", 2)
+    out = tmp_path / "unseen.jsonl"
+    words = ["unseen", "--model", str(model.folder), "--data", str(_unseen_data(tmp_path)), "--out", str(out)]
+    command.main([*words, "--parts", "lines,oh,kamel"])
+    text = out.read_text()
+    command.main([*words, "--parts", "lines,oh,kamel"])
+    assert out.read_text() == text
+    found = [json.loads(line) for line in text.splitlines()]
+    arms = {(row["part"], row["arm"]) for row in found}
+    assert arms == {
+        *(("lines", arm) for arm in ("rows", "side", "list")), *(("oh", arm) for arm in unseen.ARMS),
+        ("kamel", "rows"), ("kamel", "names"),
+    }  # fmt: skip
+    for row in found:
+        if row["id"] == "fit":
+            assert not row.get("before") or row["held out"] <= row["before"]
+        elif row["arm"] == "rows" and row["part"] != "kamel":
+            assert set(row["called"]) <= set(unseen.SEEN)
+        elif row["part"] == "oh":
+            assert row["failed"] in ("", "value") and bool(row["called"]) <= (row["arm"] != "plain")
+    command.main(["tables", str(out)])
+    assert "| list |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("text", "wanted"), [(" it is 1,234.5 now 7.", 7.0), ("-3e2", -300.0), ("none", None)])
+def test_the_last_number(text: str, wanted: float | None) -> None:
+    assert unseen.number(text) == wanted
+
+
+def test_a_fired_row_calls(model: Model, tmp_path: Path) -> None:
+    """A row that always fires: five calls, of which only the bundle's have names and arguments."""
+    data = _unseen_data(tmp_path)
+    prompts, plain = unseen.Prompts(model, data, "oh"), model.llama.head
+    states = torch.zeros(1, plain.shape[1])
+    try:
+        model.llama.head = torch.cat([plain * 0, states + 1, states - 1])  # one of them is above 0, whatever the state
+        (text,) = unseen.answered(model, prompts, "oh", "list", ["What is add?"])
+    finally:
+        model.llama.head = plain
+    assert text.called and set(text.called) <= set(funcqa.FUNCTIONS)
+    assert len(text.called) <= unseen.CALLS and text.failed in ("", "value")

@@ -1,7 +1,8 @@
 """Run ToolDec's experiments with a small model, and print what came out.
 
     python -m benchmarks.tooldec run --model FOLDER --data FOLDER --out records.jsonl [--parts funcqa-oh,…] [--count N]
-    python -m benchmarks.tooldec tables records.jsonl
+    python -m benchmarks.tooldec unseen --model FOLDER --data FOLDER --out unseen.jsonl [--parts lines,oh,mh,kamel]
+    python -m benchmarks.tooldec tables records.jsonl [--plot kamel.svg]
 
 The data is that of docs/research.md. One JSON line a problem and arm; what the file holds already is not run again. An
 arm takes the first N problems. One core works.
@@ -15,7 +16,8 @@ from pathlib import Path
 
 import torch
 
-from . import funcqa, kamel, restbench, tables, tooleval
+from . import funcqa, kamel, restbench, tables, tooleval, unseen
+from .decode import Model
 
 PARTS = {
     "funcqa-oh": (funcqa, "oh", 60),
@@ -30,8 +32,6 @@ PARTS = {
 
 def run(model_folder: Path, data: Path, out: Path, parts: list[str], count: int, arms: list[str] | None = None) -> None:
     """Run what the file does not hold yet."""
-    from .decode import Model
-
     torch.set_num_threads(1)
     done = set()
     if out.exists():
@@ -62,8 +62,16 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--parts", default=",".join(PARTS))
     one.add_argument("--arms", help="only these")
     one.add_argument("--count", type=int, default=500)
+    two = commands.add_parser("unseen")
+    two.add_argument("--model", type=Path, required=True)
+    two.add_argument("--data", type=Path, required=True)
+    two.add_argument("--out", type=Path, required=True)
+    two.add_argument("--parts", default=",".join(unseen.PARTS))
+    two.add_argument("--count", type=int, default=unseen.QUESTIONS)
+    two.add_argument("--arms", default=",".join(unseen.ARMS), help="of FuncQA's problems")
     other = commands.add_parser("tables")
     other.add_argument("records", type=Path)
+    other.add_argument("--plot", type=Path, help="KAMEL's relations, as SVG")
     return words
 
 
@@ -71,6 +79,11 @@ def main(arguments: list[str] | None = None) -> None:
     a = parser().parse_args(arguments)
     if a.command == "tables":
         print(tables.tables(a.records))
+        if a.plot is not None:
+            a.plot.write_text(tables.plot(a.records), encoding="utf-8")
+    elif a.command == "unseen":
+        torch.set_num_threads(1)
+        unseen.measure(Model(a.model), a.data, a.out, a.parts.split(","), a.count, a.arms.split(","))
     else:
         run(a.model, a.data, a.out, a.parts.split(","), a.count, a.arms.split(",") if a.arms else None)
 

@@ -22,6 +22,9 @@ from toolc.runtime import Matcher
 
 from .llama import Llama, Texts
 
+PROMPTS = 16
+"""Prompts that are kept: one for each function of FuncQA, and some."""
+
 
 class Model:
     """A checkpoint of transformers, in single precision.
@@ -37,11 +40,21 @@ class Model:
         self.llama = Llama(AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval())
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
         self.ends = {0, self.tokenizer.eos_token_id}
+        self._prompts: dict[str, list[tuple[torch.Tensor, torch.Tensor]]] = {}
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text, special ones among them where it spells some."""
         found: list[int] = self.tokenizer(text, add_special_tokens=False).input_ids
         return found
+
+    @torch.inference_mode()
+    def read(self, prompt: str) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Keys and values of a prompt, see `Llama.read`; those of the last prompts are kept."""
+        found = self._prompts.pop(prompt, None)
+        self._prompts[prompt] = self.llama.read(self.encode(prompt)) if found is None else found
+        if len(self._prompts) > PROMPTS:
+            del self._prompts[next(iter(self._prompts))]
+        return self._prompts[prompt]
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of some tokens."""
@@ -133,7 +146,7 @@ class Row:
 @torch.inference_mode()
 def decode(model: Model, prompt: str, rows: Sequence[Row], batch: int = 32) -> Iterator[Row]:
     """Write all rows behind one prompt; those that are done, batch by batch."""
-    head = model.llama.read(model.encode(prompt))
+    head = model.read(prompt)
     for at in range(0, len(rows), batch):
         some = list(rows[at : at + batch])
         begin = time.perf_counter()

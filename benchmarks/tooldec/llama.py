@@ -72,6 +72,10 @@ class Texts:
 
     def step(self, ids: torch.Tensor) -> torch.Tensor:
         """Read tokens [B, T]; the logits behind the last one, [B, V]."""
+        return linear(self.states(ids)[:, -1], self.llama.head)
+
+    def states(self, ids: torch.Tensor) -> torch.Tensor:
+        """Read tokens [B, T]; what the output embedding meets behind each, [B, T, D]."""
         llama, (rows, count) = self.llama, ids.shape
         before, self.length = self.length, self.length + count
         if self.length > self.own.shape[4]:
@@ -98,7 +102,7 @@ class Texts:
             x = x + linear(self._attended(q, *self.prompt[layer], keys, values, hidden), out)
             gate, more = linear(self._normed(x, second), up).chunk(2, -1)
             x = x + linear(silu(gate) * more, down)
-        return linear(self._normed(x[:, -1], llama.norm), llama.head)
+        return self._normed(x, llama.norm)
 
     def _normed(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.llama.eps) * weight

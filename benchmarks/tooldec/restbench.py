@@ -57,7 +57,7 @@ class Operations:
 
     def called(self, line: str) -> str:
         """The operation that a line calls; empty for none. One without parameters goes before one with some."""
-        request = re.split(r" to |\n| \{", line.strip() + "\n")[0].strip()
+        request = re.split(r" to |\n| \{", line.lstrip() + "\n")[0].strip()
         found = [(holes, name) for name, holes, pattern in self._patterns if pattern.fullmatch(request)]
         return min(found)[1] if found else ""
 

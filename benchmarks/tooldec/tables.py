@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from toolc.runtime.speculate.chart import draw
+
 KINDS = ("name", "argument", "syntax", "value")
 _Z = 1.96
 
@@ -138,8 +140,41 @@ def action_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
     return _table(head, out)
 
 
+def unseen_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Unseen tools: who is called, of problems whose tools were all seen, and of others."""
+    out = []
+    for arm in dict.fromkeys(row["arm"] for row in rows):
+        line = [arm]
+        for seen in (True, False):
+            some = [row for row in rows if row["arm"] == arm and row["id"] != "fit" and row["seen"] == seen]
+            count = len(some)
+            line += [
+                str(count), share(sum(bool(row["called"]) for row in some), count),
+                share(sum(set(row["wanted"]) <= set(row["called"]) for row in some), count),
+                share(sum(row["right"] for row in some), count),
+            ]  # fmt: skip
+        out.append(line)
+    head = [f"{kind}: {one}" for kind in ("seen", "unseen") for one in ("problems", "calls", "its tools", "right")]
+    return _table(["arm", *head], out)
+
+
+def plot(path: Path) -> str:
+    """Right relations over their number (the paper's figure 5b), as SVG."""
+    series: dict[str, list[tuple[float, float]]] = {}
+    sizes = {int(part.partition("-")[2]): arms for part, arms in read(path).items() if part.startswith("kamel")}
+    for size, arms in sorted(sizes.items()):
+        for arm, rows in arms.items():
+            right = sum(row["right"] for row in rows.values()) / max(1, len(rows))
+            series.setdefault(arm, []).append((size, right))
+    return draw("KAMEL, SmolLM2-135M", "relations", "right relation", series, percent=True)
+
+
 def tables(path: Path) -> str:
     """All tables of a file of records, each under the name of its part."""
+    every = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    if any("seen" in row for row in every):
+        parts = dict.fromkeys(row["part"] for row in every)
+        return "\n\n".join(f"{part}\n\n{unseen_table([row for row in every if row['part'] == part])}" for part in parts)
     making = {"funcqa": calls_table, "kamel": chosen_table, "restbench": path_table, "tooleval": action_table}
     out = []
     for part, arms in read(path).items():

@@ -6,17 +6,20 @@ Invariants   the messages are the same with an executor that guesses and with on
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..calls.events import Call
-from .errors import SpeculateError
+from .errors import SpeculateError, check_limit
 from .executor import Deliver, Executor, Sample, Turn
 from .keys import parse_object
 from .tools import Output
 
 Message = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -73,12 +76,14 @@ class Transcript:
         turns: answers that came to the client.
         resident_turns: those that the engine answered before them.
         outputs: of the calls that the client ran.
+        stopped: the bound of `run_agent` that ended it, "max_turns" or "max_s"; empty: the model ended it.
     """
 
     messages: list[Message]
     turns: int = 0
     resident_turns: int = 0
     outputs: list[Output] = field(default_factory=list)
+    stopped: str = ""
 
 
 def assistant_message(content: str | None, calls: Iterable[Call]) -> Message:
@@ -131,8 +136,9 @@ async def run_agent(
     messages: Sequence[Message],
     guesser: Callable[[Sequence[Message]], Iterable[Sample]] | None = None,
     max_turns: int = 16,
+    max_s: float = math.inf,
 ) -> Transcript:
-    """Run an agent to its end.
+    """Run an agent to its end, or to a bound, which the transcript names.
 
     Args:
         model: the main model.
@@ -140,8 +146,16 @@ async def run_agent(
         messages: to begin with.
         guesser: samples of the speculative model for the messages; None: no speculation.
         max_turns: answers at most, those included that an engine answers itself.
+        max_s: seconds at most. A turn that is under way then is cancelled, and not in the transcript.
+
+    Raises:
+        SpeculateError: a bound is no number.
     """
+    check_limit("max_turns", max_turns, whole=True)
+    check_limit("max_s", max_s)
     transcript = Transcript(list(messages))
+    loop = asyncio.get_running_loop()
+    until = loop.time() + max_s
     while (left := max_turns - transcript.turns - transcript.resident_turns) > 0:
         seen = list(transcript.messages)
 
@@ -153,7 +167,12 @@ async def run_agent(
             return model.reply(seen, Watch(turn.deliver_to, stayed, left - 1))
 
         samples = guesser(seen) if guesser is not None else ()
-        reply, outputs = await executor.turn(main, samples, lambda reply: reply.calls)
+        work = executor.turn(main, samples, lambda reply: reply.calls)
+        done = await (work if max_s == math.inf else _within(work, until - loop.time(), executor.limits.grace_s))
+        if done is None:
+            transcript.stopped = "max_s"
+            return transcript
+        reply, outputs = done
         transcript.resident_turns += sum(one["role"] == "assistant" for one in reply.resident)
         transcript.messages += reply.resident
         if reply.cut and reply.resident:
@@ -163,8 +182,21 @@ async def run_agent(
         transcript.messages += [tool_message(call, output) for call, output in zip(reply.calls, outputs, strict=True)]
         transcript.outputs += outputs
         if not reply.calls:
-            break
+            return transcript
+    transcript.stopped = "max_turns"
     return transcript
+
+
+async def _within(work: Coroutine[Any, Any, T], seconds: float, grace_s: float) -> T | None:
+    """What comes of it; None: it was not there in time, and is cancelled. It has some seconds to end then."""
+    task = asyncio.get_running_loop().create_task(work)
+    try:
+        await asyncio.wait([task], timeout=max(0.0, seconds))
+        return task.result() if task.done() else None
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=grace_s)
 
 
 def guesses(model: ChatModel, messages: Sequence[Message], count: int) -> list[Sample]:

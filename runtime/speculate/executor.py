@@ -17,7 +17,7 @@ Invariants   the main request is never changed, delayed or failed by a guess: an
              any other tool sees them as they are. Nothing outlives its turn but what is kept so, and nothing at all
              `aclose` but tools that were left behind past their time (tools.py). What grows with a guess, its check and
              its key, is bounded (`Limits.guess_bytes`) and done in a thread; of the calls of an answer larger ones are.
-Limits       see Limits; what is over a limit is not run early.
+Limits       see Limits; what is over a limit is not run early, and of an answer not at all.
 Source       arXiv 2512.15834, Algorithms 1 and 2.
 """
 
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Limits:
-    """What guessing may use.
+    """What guessing may use, and an answer.
 
     Attributes:
         samples: λ, samples of the speculative model per turn.
@@ -58,6 +58,7 @@ class Limits:
         costs: cost of a call, by tool; 1 for those not named.
         keep_alive_s: seconds after its turn that a finished result may serve others; 0: its own turn only.
         kept: results that are kept so at most; the oldest go.
+        answer_calls: calls of one answer that are run; the outputs of those beyond are errors.
         grace_s: seconds that cancelled runs have to end when the executor is closed.
     """
 
@@ -70,10 +71,11 @@ class Limits:
     costs: Mapping[str, float] = field(default_factory=dict)
     keep_alive_s: float = 0.0
     kept: int = 256
+    answer_calls: int = 64
     grace_s: float = 10.0
 
     def __post_init__(self) -> None:
-        for name in ("samples", "guess_bytes", "running", "calls", "kept"):
+        for name in ("samples", "guess_bytes", "running", "calls", "kept", "answer_calls"):
             check_limit(name, getattr(self, name), whole=True)
         for name in ("sample_timeout_s", "cost", "keep_alive_s", "grace_s"):
             check_limit(name, getattr(self, name))
@@ -97,6 +99,7 @@ class Counts:
     started: int = 0
     hits: int = 0
     misses: int = 0
+    not_run: int = 0  # calls of an answer beyond `answer_calls`
     failed: int = 0  # early runs that failed or timed out
     cancelled: int = 0
     delivered: int = 0
@@ -283,7 +286,7 @@ class Executor:
             answer = await main(turn)
             calls = calls_of(answer)
             turn.settle(calls)
-            return answer, list(await asyncio.gather(*(self.run(call, turn) for call in calls)))
+            return answer, await self.run_all(calls, turn)
         finally:
             self.end(turn)
 
@@ -309,6 +312,14 @@ class Executor:
                 return early.task.result()
         self.counts.misses += 1
         return await self.tools.run(self._seen(call, key))
+
+    async def run_all(self, calls: Sequence[Call], turn: Turn | None = None) -> list[Output]:
+        """The outputs of an answer's calls, in their order; those beyond `Limits.answer_calls` are not run."""
+        most = self.limits.answer_calls
+        outputs = await asyncio.gather(*(self.run(call, turn) for call in calls[:most]))
+        self.counts.not_run += len(calls[most:])
+        refused = Output(f"error: not run: of one answer, {most} calls are run at most", failed=True)
+        return [*outputs, *[refused] * len(calls[most:])]
 
     async def aclose(self) -> None:
         """Cancel everything, and wait until it has ended."""

@@ -123,13 +123,16 @@ class SpeculativeOpenAI:
         return [make(number) for number in range(self.executor.limits.samples)]
 
     async def run(self, answer: Any) -> list[Output]:
-        """The outputs of an answer's calls, in their order; what was guessed in vain is cancelled."""
+        """The outputs of an answer's calls, in their order; what was guessed in vain is cancelled.
+
+        Bounded as in `run_agent`: calls (`Limits.answer_calls`), and time and output of each (`Toolset`).
+        """
         calls = calls_of(_message(answer))
         turn = self._turn_of(_id(answer), calls)
         try:
             if turn is not None:
                 turn.settle(calls)
-            return list(await asyncio.gather(*(self.executor.run(call, turn) for call in calls)))
+            return await self.executor.run_all(calls, turn)
         finally:
             if turn is not None:
                 self.executor.end(turn)

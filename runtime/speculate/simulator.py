@@ -288,6 +288,7 @@ class EngineSetting:
         prompt: X, tokens of the question at least.
         reasoning: R, tokens before a call.
         output: tokens of a tool's output.
+        answer: tokens of the text that ends a task.
         slots: sequences at once.
         drafts, resident: see Engine; both off: the client side alone.
         prefix_cache: see Engine.
@@ -301,6 +302,7 @@ class EngineSetting:
     drafts: bool = False
     resident: bool = False
     prefix_cache: bool = False
+    answer: int = 0
 
 
 def simulate_engine(
@@ -328,10 +330,10 @@ def simulate_engine(
     header = bundle.vocab.special["<|assistant|>"]
 
     def script(task: Task) -> list[list[int]]:
-        lead = (filler * (setting.reasoning // len(filler) + 1))[: setting.reasoning]
+        lead, last = ((filler * (n // len(filler) + 1))[:n] for n in (setting.reasoning, setting.answer))
         end = [bundle.vocab.end_of_turn[0]]
         turns = [lead + chat.written([Call(name, arguments)]) + end for name, arguments in task.calls]
-        return [*turns, end]
+        return [*turns, last + end]
 
     def script_of(tokens: Sequence[int]) -> list[list[int]]:
         found = re.search(r"\d+", TextStream(bundle.vocab).push(tokens))
@@ -339,7 +341,7 @@ def simulate_engine(
         return scripts[int(found[0])]
 
     longest = max(len(task.calls) for task in tasks) + 1
-    capacity = 256 + setting.prompt + longest * (setting.reasoning + setting.output + 512)
+    capacity = 256 + setting.prompt + setting.answer + longest * (setting.reasoning + setting.output + 512)
     model = ScriptedModel(script_of, header, bundle.vocab.size, setting.rates, setting.slots, capacity)
     limits = EngineLimits(waiting=len(tasks) + 1, prefill=1 << 30, resident_turns=longest)
     engine = Engine(model, bundle, encode, limits, setting.drafts, setting.resident, setting.prefix_cache)

@@ -84,6 +84,7 @@ class Toolset(Mapping[str, Callable[..., Any]]):
             whatever else can be called. What is awaitable of a plain one's result is awaited.
         timeout_s: seconds that a call may take; one that was cancelled by its caller has what is left of them to end.
         early_threads: threads of early runs at once.
+        output_bytes: of an output's text; a longer one is an error in its place.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Toolset(Mapping[str, Callable[..., Any]]):
         functions: Iterable[Callable[..., Any]] | Mapping[str, Callable[..., Any]],
         timeout_s: float = 30.0,
         early_threads: int = 32,
+        output_bytes: int = 1 << 20,
     ) -> None:
         self._functions = dict(functions) if isinstance(functions, Mapping) else _named(functions)
         for name, function in self._functions.items():
@@ -98,7 +100,8 @@ class Toolset(Mapping[str, Callable[..., Any]]):
                 raise SpeculateError("a tool that cannot be called", place=str(name), found=repr(function)[:80])
         check_limit("timeout_s", timeout_s)
         check_limit("early_threads", early_threads, whole=True)
-        self.timeout_s = timeout_s
+        check_limit("output_bytes", output_bytes, whole=True)
+        self.timeout_s, self.output_bytes = timeout_s, output_bytes
         self._threads = threading.BoundedSemaphore(early_threads)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
@@ -145,17 +148,28 @@ class Toolset(Mapping[str, Callable[..., Any]]):
         return Output("error: the tool was cancelled", failed=True) if task.cancelled() else task.result()
 
     async def _output(self, function: Callable[..., Any], call: Call, early: bool) -> Output:
+        failed = False
         try:
             arguments = copy.deepcopy(dict(call.arguments))
             if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
                 value = function(**arguments)
             else:
                 value = await _in_thread(function, arguments, self._threads if early else None)
-            return Output(as_text(await value if inspect.isawaitable(value) else value))
+            text = as_text(await value if inspect.isawaitable(value) else value)
         except (asyncio.CancelledError, KeyboardInterrupt):
             raise
         except BaseException as error:  # whatever a tool raises is its answer to the model
-            return Output(f"error: {type(error).__name__}: {_text(error)}", failed=True)
+            text, failed = f"error: {type(error).__name__}: {_text(error)}", True
+        return self._bounded(text, failed)
+
+    def _bounded(self, text: str, failed: bool) -> Output:
+        """An output, or the error that it is too long."""
+        most = self.output_bytes
+        if 4 * len(text) > most:  # it may be; else its bytes need not be counted
+            size = len(text.encode(errors="replace"))
+            if size > most:
+                return Output(f"error: the output has {size} bytes, of which {most} are allowed", failed=True)
+        return Output(text, failed)
 
 
 class _Leash(Coroutine[Any, Any, Output]):
