@@ -36,7 +36,7 @@ from .arms import Arms, Constraint
 from .questions import MOST, Question, questions_of
 from .regions import BLANKS, Place
 
-ARMS = "free,spaced,spaced/any,spaced/canonical,compact,8,xgrammar/pretty,xgrammar,llguidance"
+ARMS = "free,spaced,spaced/any,spaced/canonical,compact,pretty,8,xgrammar/pretty,xgrammar,llguidance"
 PROSE = 48
 """Tokens after which a free answer without a brace is left: it is no call."""
 _SYSTEM = """You call tools. These are the tools:

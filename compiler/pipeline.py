@@ -524,7 +524,9 @@ def _compile(
         """A grammar that people wrote, with its left recursion, where it is the whole."""
         if about["kind"] != "grammar":
             return grammar
-        kept, _ = resolve_specials(_lines(read(keeps_left=True))[0], vocab.special, ends, str(vocab.meta["source"]))
+        kept, _ = resolve_specials(
+            _lines(read(keeps_left=True), budget)[0], vocab.special, ends, str(vocab.meta["source"])
+        )
         return written(kept, vocab, budget)[0]
 
     budget = options.budget
@@ -548,7 +550,7 @@ def _compile(
         entries=assembled.entries,
         marks={**grammar.marks, **assembled.marks},
     )
-    grammar, cut = _lines(grammar)
+    grammar, cut = _lines(grammar, budget)
     clock.begin("tokenizer")
     if isinstance(tokenizer, Vocab):
         vocab, encode, reads = tokenizer, None, None
@@ -681,11 +683,11 @@ def _compile(
     return Compiled(bundle, assembled, report, options.standalone)
 
 
-def _lines(grammar: Grammar) -> tuple[Grammar, bool]:
+def _lines(grammar: Grammar, budget: Budget) -> tuple[Grammar, bool]:
     """The grammar with the lines of indented JSON written, and whether some are left out, deep inside."""
     from .grammar.indentation import has_lines, indented
 
-    return indented(grammar) if has_lines(grammar) else (grammar, False)
+    return indented(grammar, budget) if has_lines(grammar) else (grammar, False)
 
 
 def _of_depth(nests: bool, cut: bool) -> list[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..budget import Budget
 from ..errors import GrammarError
 from ..ir.nodes import EMPTY, Choice, Expr, Grammar, Line, Literal, Ref, Repeat, Sequence, choice, repeated, sequence
 from .analysis import inner_first, leaves, recursive_components, references
@@ -27,13 +28,14 @@ def has_lines(grammar: Grammar) -> bool:
     return any(type(leaf) is Line for expr in grammar.rules.values() for leaf in leaves(expr))
 
 
-def indented(grammar: Grammar) -> tuple[Grammar, bool]:
+def indented(grammar: Grammar, budget: Budget) -> tuple[Grammar, bool]:
     """The grammar without a Line, and whether something stands on one line as it may be too deep.
 
     Raises:
+        BudgetError: it took too many seconds.
         GrammarError: after two alternatives different numbers of brackets are open.
     """
-    return _Indentation(inlined(grammar)).result()
+    return _Indentation(inlined(grammar), budget).result()
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ class _Indentation:
         copies: (rule, where it begins) → its name there.
     """
 
-    def __init__(self, grammar: Grammar) -> None:
-        self.grammar = grammar
+    def __init__(self, grammar: Grammar, budget: Budget) -> None:
+        self.grammar, self.budget = grammar, budget
         self.lines = {rule: expr for rule, expr in grammar.rules.items() if type(expr) is Line}
         self.recursive = {rule for part in recursive_components(grammar) for rule in part}
         self.within = self._with_lines()
@@ -105,6 +107,7 @@ class _Indentation:
         marks = {rule: mark for rule, mark in old.marks.items() if rule not in self.within}
         groups = set(old.groups - self.within)
         for rule, place in self.todo:  # which grows
+            self.budget.check("")
             name = self.copies[rule, place]
             made[name] = self._written(old.rules[rule], place, rule, None)[0]
             if rule in old.marks:
