@@ -114,7 +114,7 @@ def special_of(kind: str, arguments: tuple[Expr, ...]) -> Expr | None:
     """The expression for a use of a template; None where an argument is not what it takes."""
     if kind == "_indented":
         found = _INDENTED.fullmatch(rx.to_text(arguments[0].regex)) if isinstance(arguments[0], Terminal) else None
-        indent = (found[1] or found[2]) if found else None
+        indent = (found[1] or found[2]).replace("\\t", "\t") if found else None
         return Line(indent) if indent and len(indent) <= MOST_INDENT else None
     listed = [_listed(argument) for argument in arguments]
     if not all(listed):

@@ -255,11 +255,11 @@ def test_lines_may_begin_with_tabs() -> None:
         ('start: "[" _n "x" (_n | "," "{" _n) "]"\n_n: _indented{/\\n */}\n', "open and close other brackets"),
         ('start: "[" (_n "x")* "]"\n_n: _indented{/\\n */}\n', "open and close other brackets"),
         ('start: "[" _n "]"\n_n: _indented{"x"}\n', "wrong argument of _indented"),
-        ('start: "[" _n "]"\n_n: _indented{/\n(?:' + 65 * " " + ")*/}\n", "wrong argument of _indented"),
-        ('start: "{" _n "a:" (start | "1") "}"\n_n: _indented{/\n */}\n', "open and close other brackets"),
-        ('start: _n start | "x"\n_n: _indented{/\n */}\n', "open and close other brackets"),
-        ('start: "x" _n "y"\n_n: _indented{/\n */}\n', "that no line has opened"),
-        ('start: "y" | "x" _n start "[" _n\n_n: _indented{/\n */}\n', "that no line has opened"),
+        ('start: "[" _n "]"\n_n: _indented{/\\n(?:' + 65 * " " + ")*/}\n", "wrong argument of _indented"),
+        ('start: "{" _n "a:" (start | "1") "}"\n_n: _indented{/\\n */}\n', "open and close other brackets"),
+        ('start: _n start | "x"\n_n: _indented{/\\n */}\n', "open and close other brackets"),
+        ('start: "x" _n "y"\n_n: _indented{/\\n */}\n', "that no line has opened"),
+        ('start: "y" | "x" _n start "[" _n\n_n: _indented{/\\n */}\n', "that no line has opened"),
     ],
 )
 def test_lines_that_stand_nowhere(rules: str, message: str) -> None:
