@@ -29,9 +29,9 @@ wheel: ## build the wheel, into dist/
 	rm -rf build/lib build/bdist.* dist/toolc-*.whl
 	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist .
 
-test: $(STAMP) ## run the tests
+test: $(STAMP) ## run the tests, but for those with a trained model and real engines: make engines
 	$(BIN)/toolc warmup
-	$(BIN)/python -m pytest -n 2 -q $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 -q --ignore tests/engines $(PYTEST_ARGS)
 
 # Its kernels lie apart: those of another version of numba would be compiled anew after each switch.
 engines model: export NUMBA_CACHE_DIR := $(CURDIR)/$(ENGINES)/numba

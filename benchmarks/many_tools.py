@@ -1,10 +1,10 @@
-"""Time the cold compile of many tools, to the first mask, for toolc and its peers, one thread each.
+"""Time the first compile of a list of tools, to its first mask, for toolc and its peers, one thread each.
 
     python -m benchmarks.many_tools toolc llguidance xgrammar --tokenizer qwen3.json [--sizes 1,16,128,400] [--repeat 3]
 
 The tools are those of growth.py: ten properties each. They are called in the format of Hermes and Qwen 3: toolc's
 protocol hermes, XGrammar's structural tag "qwen_3", and for llguidance a Lark grammar with a `%json` for each tool.
-Engines and sizes take turns; each has a process of its own, in which the tokenizer and one other tool went before.
+Engines take turns; each run has a process of its own, in which the tokenizer and one tool of no list went before.
 Prints a table in Markdown: seconds, medians. Peers come from ``pip install llguidance xgrammar transformers``.
 
 Leaves out   masks after the first, which llguidance makes as they are asked for; memory and size: growth.py.
@@ -90,7 +90,7 @@ ENGINES: dict[str, Callable[[str, int], Compile]] = {"toolc": toolc, "llguidance
 
 
 def seconds(engine: str, path: str, size: int) -> float:
-    """Compile so many tools in this process, as it is; the first tool of all is compiled before the clock starts."""
+    """Compile so many tools in this process; one further tool is compiled before the clock starts."""
     from tokenizers import Tokenizer
 
     compiled = ENGINES[engine](path, end_of(Tokenizer.from_file(path)))
@@ -101,8 +101,8 @@ def seconds(engine: str, path: str, size: int) -> float:
     return time.perf_counter() - begin
 
 
-def in_child(engine: str, path: str, size: int, most: float) -> float | None:
-    """The same in a process of its own, with an empty cache and one thread; None if it took too long or failed."""
+def in_child(engine: str, path: str, size: int, most: float) -> float | str:
+    """The same in a process of its own, with an empty cache and one thread; or why there is no time."""
     command = [sys.executable, "-m", "benchmarks.many_tools", engine, "--tokenizer", path, "--sizes", str(size)]
     one = dict.fromkeys(("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     with tempfile.TemporaryDirectory() as cache:
@@ -112,23 +112,24 @@ def in_child(engine: str, path: str, size: int, most: float) -> float | None:
                 [*command, "--child"], env=environment, stdout=subprocess.PIPE, text=True, timeout=most
             )
         except subprocess.TimeoutExpired:
-            return None
-    return float(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+            return f"over {most:g} s"
+    return float(done.stdout.splitlines()[-1]) if done.returncode == 0 else "failed"
 
 
-def table(found: dict[int, dict[str, list[float | None]]]) -> str:
+def table(found: dict[int, dict[str, list[float | str]]]) -> str:
     """Medians as a table in Markdown.
 
     Args:
-        found: number of tools → engine → seconds of each run; None of one that did not end.
+        found: number of tools → engine → seconds of each run, or why there are none.
     """
     engines = list(next(iter(found.values())))
     lines = ["| tools | " + " | ".join(f"{name}, s" for name in engines) + " |", "|" + "---|" * (len(engines) + 1)]
     for size, by_engine in found.items():
         cells = []
         for runs in by_engine.values():
-            whole = [run for run in runs if run is not None]
-            cells.append(f"{statistics.median(whole):.3g}" if len(whole) == len(runs) else "does not end")
+            whole = [run for run in runs if not isinstance(run, str)]
+            faults = [run for run in runs if isinstance(run, str)]
+            cells.append(faults[0] if faults else f"{statistics.median(whole):.3g}")
         lines.append(f"| {size} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -147,7 +148,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.child:
         print(seconds(options.engines[0], options.tokenizer, sizes[0]))
         return
-    found: dict[int, dict[str, list[float | None]]] = {}
+    found: dict[int, dict[str, list[float | str]]] = {}
     for size in sizes:
         found[size] = {engine: [] for engine in options.engines}
         for _ in range(options.repeat):

@@ -1,10 +1,12 @@
-"""Write the new lines of indented JSON: how deep a place is tells with how many blanks its line begins.
+"""Expand the new lines of indented JSON: each Line becomes a new line and the blanks that its depth asks for.
 
 A rule with lines inside is written once for each depth at which it is used, as the depth is in no state of an
 automaton. Of a rule that reaches itself there would be no end of that: what it opens at depth DEEPEST or deeper stands
 on one line, with a space after a comma.
 
 Leaves out   where lines stand (../schema/rules.py; protocols).
+Depth        A Line after ``{`` or ``[`` opens a bracket, after a comma it keeps the depth, after anything else it
+             closes a bracket.
 Invariants   rules without lines inside stay the same objects. A rule keeps its name where it is met first, the entries
              first of all; what follows a # in the other names is only there to tell them apart.
 """
@@ -20,7 +22,7 @@ from .analysis import inner_first, leaves, recursive_components, references
 from .cached_reader import inlined
 
 DEEPEST = 8
-"""Brackets open around what a recursive rule still indents."""
+"""Open brackets from which on a recursive rule writes what it opens on one line."""
 
 
 def has_lines(grammar: Grammar) -> bool:
@@ -33,7 +35,7 @@ def indented(grammar: Grammar, budget: Budget) -> tuple[Grammar, bool]:
 
     Raises:
         BudgetError: it took too many seconds.
-        GrammarError: after two alternatives different numbers of brackets are open.
+        GrammarError: after two alternatives different numbers of brackets are open, or more are closed than opened.
     """
     return _Indentation(inlined(grammar), budget).result()
 
@@ -44,7 +46,7 @@ class _Place:
 
     Attributes:
         depth: brackets with lines that are open.
-        flat: the depth from which on, outwards, there are lines again; None: there are lines here.
+        flat: the depth of the outermost bracket that is written on one line; None: none is. Lines return outside of it.
     """
 
     depth: int
@@ -61,13 +63,16 @@ _FLAT = _Place(0, -1 << 30)
 
 
 class _Indentation:
-    """Of one grammar.
+    """Expands the lines of one grammar.
 
     Attributes:
+        within: rules with lines inside, but for those of ``lines``.
         lines: rules that are one Line and nothing else, which are read as that Line.
         change: rule with lines inside → how many brackets more are open after it.
         recursive: rules that reach themselves.
-        copies: (rule, where it begins) → its name there.
+        copies: (rule, where it begins) → its name there; ``taken`` are all these names.
+        todo: the keys of ``copies``, in the order in which they are expanded.
+        cut: something stands on one line as it may be too deep.
     """
 
     def __init__(self, grammar: Grammar, budget: Budget) -> None:
@@ -123,14 +128,17 @@ class _Indentation:
     def _find_changes(self) -> None:
         rules = {rule: expr for rule, expr in self.grammar.rules.items() if rule in self.within}
         order = inner_first({rule: [one for one in references(expr) if one in rules] for rule, expr in rules.items()})
-        again = True
-        while again:
-            again = False
+        for _ in range(2 * len(order) + 2):  # every rule becomes known, and perhaps another number, once
+            self.budget.check("")
+            unsettled = ""
             for rule in order:
                 found = self._changed(self.grammar.rules[rule], None, rule)[0]
                 if found is not None and found != self.change.get(rule):
                     self.change[rule] = found
-                    again = True
+                    unsettled = rule
+            if not unsettled:
+                return
+        raise self._fault(unsettled)  # a rule that reaches itself opens more brackets each time
 
     def _changed(self, expr: Expr, before: bytes | None, rule: str) -> tuple[int | None, bytes | None]:
         """How many brackets more are open after an expression, None where that is not known yet; and the byte that it
@@ -227,6 +235,12 @@ class _Indentation:
             at = _Place(at.depth, at.depth)
             self.cut = True
         after = at.moved(by) if by < 1 else _Place(at.depth + 1, at.flat)
+        if after.depth < 0 and after.flat is None:
+            raise GrammarError(
+                "a line of indented JSON closes a bracket that no line has opened",
+                place=self.grammar.place(rule),
+                hint="_indented stands after an opening bracket, after each comma, and before the closing bracket",
+            )
         if at.flat is not None:
             return Literal(b" ") if by == 0 else EMPTY, after, None
         return Literal(b"\n" + line.indent.encode() * after.depth), after, None

@@ -35,6 +35,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from toolc.runtime.format.meta import MOST_INDENT
+
 from .. import regex as rx
 from ..errors import VocabError
 from ..ir.nodes import (
@@ -112,7 +114,8 @@ def special_of(kind: str, arguments: tuple[Expr, ...]) -> Expr | None:
     """The expression for a use of a template; None where an argument is not what it takes."""
     if kind == "_indented":
         found = _INDENTED.fullmatch(rx.to_text(arguments[0].regex)) if isinstance(arguments[0], Terminal) else None
-        return None if found is None else Line(found[1] or found[2])
+        indent = (found[1] or found[2]).replace("\\t", "\t") if found else None
+        return Line(indent) if indent and len(indent) <= MOST_INDENT else None
     listed = [_listed(argument) for argument in arguments]
     if not all(listed):
         return None

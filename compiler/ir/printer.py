@@ -73,7 +73,8 @@ def _atom(expr: Expr) -> str:
     if type(expr) is Use:
         return f"{expr.template}{{{', '.join([_atom(one) for one in expr.arguments])}}}"
     if type(expr) is Line:
-        return rf"_indented{{/\n(?:{expr.indent})*/}}"
+        indent = expr.indent.replace("\t", r"\t")
+        return rf"_indented{{/\n(?:{indent})*/}}"
     if type(expr) is Special and expr.otherwise == "declared":
         return expr.name
     assert not isinstance(expr, (Special, Text)), "a protocol writes it as the use of a template"

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ..budget import look
 from ..errors import GrammarError, UnsupportedError
 from . import charset
 from .charset import Ranges
@@ -74,8 +75,8 @@ _POSIX = re.compile(r"\[:\^?[a-z]+:\]")
 _REPEATED = "write each text that may come again with what repeats it, as aXa|bXb for ([ab])X\\1"
 """What to write in place of a back-reference."""
 
-_REFERENCE = re.compile(r"\\([1-9][0-9]*|k<[^>]*>)|\(\?P=([^)]*)\)")
-"""What may be a back-reference, by number or name."""
+_REFERENCE = re.compile(r"\\([1-9][0-9]*|k<[^>]*>)|\(\?P=([^)]*)\)|\\.", re.DOTALL)
+"""What may be a back-reference, by number or name; or another escape."""
 
 _CAPTURES = re.compile(r"\((?:(?!\?)|\?P?<(?![=!])([^>]*)>)")
 """The beginning of a group that is numbered."""
@@ -88,6 +89,9 @@ MOST_TEXTS = 256
 
 MOST_COPIES = 4096
 """How often what follows such groups is read, in one expression."""
+
+MOST_COPIED = 1 << 18
+"""Characters of these copies, in one expression."""
 
 _HEX = frozenset("0123456789abcdefABCDEF")
 
@@ -127,9 +131,11 @@ class _Parser:
         self.most = MOST_NESTED[dialect]
         self.flags = frozenset(flags)
         found = () if lazy else _REFERENCE.findall(text)
+        found = [(number, name) for number, name in found if number or name]
         self.referred = frozenset(number.removeprefix("k<").removesuffix(">") or name for number, name in found)
         self.texts: dict[str, Regex] = {}  # number or name of a group → what it has matched here
         self.groups = self.copies = self.behind = 0  # opened; read for their texts; look-behinds around
+        self.copied = self.followed = 0  # characters of these copies; groups that what is read follows
         unknown = self.flags - frozenset("imsu" if self.ecma else "aimsux")
         if unknown:
             raise UnsupportedError(
@@ -266,14 +272,20 @@ class _Parser:
         if not texts or (quantifier and quantifier in "*+?{"):
             return None
         self.copies += len(texts)
-        if self.copies > MOST_COPIES:
+        self.copied += len(texts) * (len(self.text) - self.at)
+        if self.copies > MOST_COPIES or self.copied > MOST_COPIED:
             raise self.unsupported("a back-reference to a group of so many texts is", start, _REPEATED)
+        if self.followed + self.depth >= self.most:
+            raise self.unsupported("a back-reference behind so many groups is", start, _REPEATED)
+        self.followed += 1
         at, groups = self.at, self.groups
         options: list[Regex] = []
         for text in texts:
+            look()
             self.at, self.groups = at, groups
             self.texts |= dict.fromkeys(names, text)
             options.append(concat(text, self.sequence()))
+        self.followed -= 1
         for name in names:
             self.texts.pop(name, None)
         return union(*options)

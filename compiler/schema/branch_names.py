@@ -1,15 +1,17 @@
-"""Name the branches of unions by their discriminators, for who reads the arguments of a call.
+"""Build the graph by which a reader names the branches of unions, from the discriminators of a schema.
 
 Leaves out   telling the branch of a value (toolc.runtime.calls.branches, which says what nodes are); which values a
-             branch has (discriminator.py).
+             branch has (discriminator.py); references out of the document; what stands in ``patternProperties`` and
+             ``prefixItems``, and beside them in ``additionalProperties`` and ``items``.
 Invariants   a graph holds only schemas below which a discriminator names a branch; recursion is a cycle in it. Branches
              of a union without a discriminator are not told apart, so only a union of one schema and null is followed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from ..budget import Budget
 from ..specs import ToolSpec
@@ -26,7 +28,11 @@ Node = dict[str, Any]
 
 
 def unions_of(tools: Sequence[ToolSpec], budget: Budget) -> list[list[Node] | None]:
-    """Of each tool the graph of its discriminators, whose first node is for its arguments; None without any."""
+    """Of each tool the graph of its discriminators, whose first node is for its arguments; None without any, or if it
+    passes MOST_SCHEMAS or MOST_NODES.
+
+    Raises BudgetError: it took too many seconds.
+    """
     says: dict[int, bool] = {}  # by the identity of a document
     found: list[list[Node] | None] = []
     for tool in tools:
@@ -71,13 +77,13 @@ def _graph(schema: Any, document: Any, budget: Budget) -> list[Node] | None:
     return _kept(nodes)
 
 
-def _node(schema: dict[str, Any], document: Any, number: Any) -> Node:
+def _node(schema: dict[str, Any], document: Any, number: Callable[[Any], int]) -> Node:
     """The node of a schema; ``number`` gives those of others."""
     node: Node = {}
     also = [one for one in schema["allOf"] if isinstance(one, dict)] if isinstance(schema.get("allOf"), list) else []
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#"):
-        also.append(value_at(reference[1:], document))
+        also.append(value_at(unquote(reference[1:]), document))
     tags = tags_of(schema) if "discriminator" in schema else None
     options: list[list[Any]] = []
     for keyword in ("oneOf", "anyOf"):
@@ -87,7 +93,7 @@ def _node(schema: dict[str, Any], document: Any, number: Any) -> Node:
         if tags is not None:
             for branch, some in zip(branches, getattr(tags, keyword), strict=True):
                 if some:
-                    name = branch["$ref"].rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+                    name = unquote(branch["$ref"].rpartition("/")[2]).replace("~1", "/").replace("~0", "~")
                     options += [[tag.value, name, number(branch)] for tag in some]
         elif len(some := [one for one in branches if one != {"type": "null"}]) == 1:
             also += some
@@ -98,8 +104,11 @@ def _node(schema: dict[str, Any], document: Any, number: Any) -> Node:
     properties = schema.get("properties")
     if isinstance(properties, dict) and properties:
         node["members"] = {name: number(one) for name, one in properties.items()}
-    for keyword, key in (("additionalProperties", "rest"), ("items", "items")):
-        if isinstance(schema.get(keyword), dict):
+    for keyword, key, beside in (
+        ("additionalProperties", "rest", "patternProperties"),
+        ("items", "items", "prefixItems"),
+    ):
+        if isinstance(schema.get(keyword), dict) and not schema.get(beside):
             node[key] = number(schema[keyword])
     return node
 
@@ -134,7 +143,9 @@ def _kept(nodes: list[Node]) -> list[Node] | None:
             one["tag"] = [name, [[tag, branch, numbers.get(then, -1)] for tag, branch, then in options]]
         if also := [numbers[below] for below in node.get("also", ()) if below in numbers]:
             one["also"] = also
-        if members := {name: numbers[below] for name, below in node.get("members", {}).items() if below in numbers}:
+        rest = node.get("rest") in numbers  # which other members are, but not the declared ones
+        declared = {name: numbers.get(below, -1) for name, below in node.get("members", {}).items()}
+        if members := {name: below for name, below in declared.items() if rest or below >= 0}:
             one["members"] = members
         one |= {key: numbers[node[key]] for key in ("rest", "items") if node.get(key) in numbers}
         found.append(one)

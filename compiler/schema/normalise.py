@@ -333,7 +333,8 @@ class Normaliser:
     def final(self, node: Node) -> Node:
         """The node that a chain of bare references ends in; the last one of a chain that never ends.
 
-        A union or conjunction of one schema refers to it, too: OpenAPI documents describe references so.
+        A union or conjunction of one schema refers to it, too: OpenAPI documents describe references so. That of ``false``
+        does not, since an error has to name the place where it stands.
         """
         if len(node.keywords) != 1 or "type" in node.keywords:
             return node
@@ -344,7 +345,7 @@ class Normaliser:
                 node = self._final[node]
                 break
             ((keyword, target),) = node.keywords.items()
-            single = keyword in _OF_SCHEMAS and len(target) == 1
+            single = keyword in _OF_SCHEMAS and len(target) == 1 and "false" not in target[0].keywords
             if keyword not in REFERENCES and not single:
                 break
             seen[node] = None

@@ -4,10 +4,11 @@ Leaves out   whether the value meets the branch, which masks see to; making the 
              checking its form (../format/meta.py).
 Graph        A list of nodes; the first is for the arguments. A node has any of these keys:
              ``tag``: [property, [[value, branch, node or -1], …]]: the property says the branch, whose node goes on;
-             ``also``: nodes for the same value; ``members``: name → node; ``rest``: the node of all other members;
+             ``also``: nodes for the same value; ``members``: name → node, or -1 where no branch is named below;
+             ``rest``: the node of all other members;
              ``items``: the node of the items of an array.
-Invariants   the work is linear in the value for each node that holds for it; where unions lie in each other the name is
-             that of the innermost.
+Invariants   the time is linear in the containers of the value, times the nodes that hold for each; where unions lie in
+             each other, the name is that of the innermost.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ def branches_of(nodes: Sequence[Mapping[str, Any]], arguments: Mapping[str, Any]
         stack += [(other, value, at) for other in node.get("also", ())]
         if isinstance(value, list):
             if "items" in node:
-                stack += [(node["items"], item, f"{at}/{index}") for index, item in enumerate(value)]
+                stack += [
+                    (node["items"], item, f"{at}/{index}")
+                    for index, item in enumerate(value)
+                    if isinstance(item, (Mapping, list))
+                ]
             continue
         name, options = node.get("tag", ("", ()))
         for tag, branch, then in options:
@@ -41,6 +46,6 @@ def branches_of(nodes: Sequence[Mapping[str, Any]], arguments: Mapping[str, Any]
         members, rest = node.get("members", {}), node.get("rest")
         for key, inner in value.items():
             below = members.get(key, rest)
-            if below is not None:
+            if below is not None and below >= 0 and isinstance(inner, (Mapping, list)):
                 stack.append((below, inner, f"{at}/{key.replace('~', '~0').replace('/', '~1')}"))
     return dict(sorted(found.items(), key=lambda item: (item[0].count("/"), item[0])))

@@ -310,7 +310,7 @@ class Reader:
         self._read_held(True)
         self._settle_rest()
         if self.is_whole:
-            if self._ended_before_blanks():
+            if self._ended_before_blanks(self._in_blanks):
                 self._at = self._before.copy()
             self._end_turn(self._at.state)
         return self._flush()
@@ -318,7 +318,7 @@ class Reader:
     @property
     def is_whole(self) -> bool:
         """The text may end here, or has ended."""
-        if self._ended_before_blanks():
+        if self._ended_before_blanks(self._in_blanks):
             return True
         if self._gap < 0 or self._gap_place is Place.INSIDE or self._at.state == FINISHED:
             return self._at.may_end
@@ -631,7 +631,7 @@ class Reader:
             return
         begin = self._gap if self._gap >= 0 else len(self._data)
         supplied = None if op or place is not Place.INSIDE else fewest_blanks(self._at, symbol)
-        if symbol == END_OF_TURN and not op and self._ended_before_blanks():
+        if symbol == END_OF_TURN and not op and self._ended_before_blanks(behind_blanks):
             self._at = self._before.copy()
             op, begin = self._at.op(symbol), self._blanks_from
         elif place is Place.INSIDE and not op and not supplied and behind_blanks:
@@ -659,10 +659,10 @@ class Reader:
         """That nothing follows, where something has to."""
         return self._stray() if self._gap >= 0 and self._at.may_end else self._refusal("the end of the text")
 
-    def _ended_before_blanks(self) -> bool:
+    def _ended_before_blanks(self, behind_blanks: bool) -> bool:
         """Whether the blanks behind a last value were read as the beginning of what does not follow."""
         at, before = self._at, self._before
-        if not self._in_blanks or self._exact or at.may_end or not before.may_end:
+        if not behind_blanks or self._exact or at.may_end or not before.may_end:
             return False
         return len(before.stack) == len(at.stack) and self._place() is Place.AFTER
 

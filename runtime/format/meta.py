@@ -49,6 +49,9 @@ SKIPPED = {"tool", "error", "message", "place", "found", "expected", "hint"}
 """What a bundle says of a tool that was left out."""
 _TEXT_ONLY = frozenset((str,))
 _INT_ONLY = frozenset((int,))
+MOST_INDENT = 64
+"""Blanks by which a bracket indents what stands in it."""
+
 _UNION_KEYS = frozenset(("tag", "also", "members", "rest", "items"))
 
 
@@ -217,7 +220,7 @@ def _are_unions(value: object) -> bool:
                 return False
         if type(also) is not list or not all(map(is_node, also)):
             return False
-        if type(members) is not dict or not all(type(name) is str and is_node(n) for name, n in members.items()):
+        if type(members) is not dict or not all(type(name) is str and is_node(n, -1) for name, n in members.items()):
             return False
         if not all(is_node(node[key]) for key in ("rest", "items") if key in node):
             return False
@@ -253,8 +256,8 @@ def _check_arguments(name: str, how: dict[str, Any]) -> None:
     if quote is not None and not (_are_texts(quote) and quote and quote[0]):
         raise _wrong(name, "arguments/quote", repr(quote)[:80], "what is around a text")
     indent = how.get("indent", 1)
-    if type(indent) is not int or indent < 1:
-        raise _wrong(name, "arguments/indent", repr(indent)[:80], "a number of blanks")
+    if type(indent) is not int or not 1 <= indent <= MOST_INDENT:
+        raise _wrong(name, "arguments/indent", repr(indent)[:80], f"1 to {MOST_INDENT} blanks")
     parts = how.get("parts", [] if encoding == "elements" else None)
     if parts is None:
         return

@@ -243,12 +243,23 @@ def test_a_grammar_may_have_lines() -> None:
     assert not allows(held, "[\n   {\n     x,\n      y\n   },\n   []\n]")
 
 
+def test_lines_may_begin_with_tabs() -> None:
+    text = 'start: "[" _n "x" _n "]"\n_n: _indented{/\\n\\t*/}\n%import .protocol (_indented)\n'
+    held = compile_grammar(text, "builtin").bundle
+    assert allows(held, "[\n\tx\n]") and not allows(held, "[\n x\n]")
+
+
 @pytest.mark.parametrize(
     "rules, message",
     [
         ('start: "[" _n "x" (_n | "," "{" _n) "]"\n_n: _indented{/\\n */}\n', "open and close other brackets"),
         ('start: "[" (_n "x")* "]"\n_n: _indented{/\\n */}\n', "open and close other brackets"),
         ('start: "[" _n "]"\n_n: _indented{"x"}\n', "wrong argument of _indented"),
+        ('start: "[" _n "]"\n_n: _indented{/\\n(?:' + 65 * " " + ")*/}\n", "wrong argument of _indented"),
+        ('start: "{" _n "a:" (start | "1") "}"\n_n: _indented{/\\n */}\n', "open and close other brackets"),
+        ('start: _n start | "x"\n_n: _indented{/\\n */}\n', "open and close other brackets"),
+        ('start: "x" _n "y"\n_n: _indented{/\\n */}\n', "that no line has opened"),
+        ('start: "y" | "x" _n start "[" _n\n_n: _indented{/\\n */}\n', "that no line has opened"),
     ],
 )
 def test_lines_that_stand_nowhere(rules: str, message: str) -> None:

@@ -85,6 +85,24 @@ def test_back_references_to_few_texts_agree_with_re(pattern: str) -> None:
             assert bool(expanded.fullmatch(text)) == bool(re.fullmatch(pattern, text)), text
 
 
+def test_an_escaped_backslash_is_no_back_reference() -> None:
+    for pattern in (r"([ab][ab])\\1", r"([ab])(x)\\1\\2"):
+        expanded = re.compile(rx.to_text(rx.parse_regex(pattern)))
+        for text in ("ab\\1", "ax\\1\\2", "abab", "axax"):
+            assert bool(expanded.fullmatch(text)) == bool(re.fullmatch(pattern, text)), (pattern, text)
+    classes = "([A-Za-z0-9])" * 3 + r"\\1\\2\\3"
+    assert rx.parse_regex(classes) == rx.parse_regex(classes.replace("(", "(?:"))
+
+
+def test_back_references_are_bounded() -> None:
+    """In how many characters are read again, and in how deep groups follow each other."""
+    long = "([0-9a-e])" * 3 + r"\1\2\3" + "x?" * 2000
+    deep = "(a)" * 520 + "".join(f"\\{n + 1}" for n in range(520))
+    for pattern, message in ((long, "so many texts"), (deep, "behind so many groups")):
+        with pytest.raises(UnsupportedError, match=message):
+            rx.parse_regex(pattern)
+
+
 def test_back_references_of_ecma() -> None:
     assert rx.to_text(rx.parse_regex(r"(?<n>a|b)\k<n>", dialect="ecma")) == "aa|bb"
     assert rx.to_text(rx.parse_regex(r"([ab|])(,\1)*", dialect="ecma")) == r"a(?:,a)*|b(?:,b)*|\|(?:,\|)*"

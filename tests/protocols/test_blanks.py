@@ -385,6 +385,9 @@ def test_the_body_of_a_request() -> None:
             for said in (text, head + "\n " + text[len(head) :], text + " \n"):
                 (call,) = read_calls(held, said, "required")
                 assert call.arguments["body"] == ARGUMENTS, said
+            for blanks in (" ", "  ", " \n"):
+                (call,) = read_calls(held, text + blanks + "<|im_end|>", "required")
+                assert call.arguments["body"] == ARGUMENTS, blanks
     text = head + json.dumps(ARGUMENTS)
     changes = [
         ("POST ", "POST  "),

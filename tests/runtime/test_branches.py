@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
 
 from toolc.compiler import Options, compile_tools
+from toolc.compiler.budget import Budget
+from toolc.compiler.schema.branch_names import unions_of
+from toolc.compiler.specs import read_spec
 from toolc.runtime import Bundle, read_calls
+from toolc.runtime.calls.branches import branches_of
 
 CAT = {"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["kind"]}
 DOG = {"type": "object", "properties": {"kind": {"const": "d"}, "of": {"$ref": "#/$defs/Pets"}}, "required": ["kind"]}
@@ -73,3 +78,34 @@ def test_operations_and_subtypes() -> None:
     bundle = compile_tools(document, "builtin", options=Options(jobs=1, subtypes=True)).bundle
     text = '{"name": "add", "arguments": {"body": {"pet": {"kind": "Cat", "lives": 9}}}}'
     assert [call.branches for call in read_calls(bundle, text)] == [{"/body/pet": "Cat"}]
+
+
+def test_what_is_no_union_has_no_branch() -> None:
+    """Declared members beside others that are unions; what patterns and positions take from ``rest`` and ``items``."""
+    cat = {"type": "object", "properties": {"kind": {"const": "cat"}}, "required": ["kind"]}
+    tag = {"propertyName": "kind", "mapping": {"cat": "#/$defs/Big%20Cat"}}
+    pet = {"oneOf": [{"$ref": "#/$defs/Big%20Cat"}], "discriminator": tag}
+    plain = {"type": "object", "properties": {"kind": {"type": "string"}}}
+    parameters = {
+        "type": "object", "properties": {"plain": plain}, "additionalProperties": {"$ref": "#/$defs/a%20pet"},
+        "$defs": {"Big Cat": cat, "a pet": pet},
+    }  # fmt: skip
+    bundle = compile_tools([{"name": "f", "parameters": parameters}], "builtin", options=Options(jobs=1)).bundle
+    (call,) = read_calls(bundle, '{"name": "f", "arguments": {"plain": {"kind": "cat"}, "other": {"kind": "cat"}}}')
+    assert call.branches == {"/other": "Big Cat"}
+    for schema in (
+        {"type": "object", "patternProperties": {"^x": plain}, "additionalProperties": pet},
+        {"type": "array", "prefixItems": [plain], "items": pet},
+    ):
+        below = {"type": "object", "properties": {"l": schema}, "$defs": {"Big Cat": cat}}
+        assert unions_of([read_spec([{"name": "f", "parameters": below}]).tools[0]], Budget()) == [None]
+
+
+def test_scalars_cost_nothing() -> None:
+    value = {"k" * 20_000: [0] * 20_000}
+    tracemalloc.start()
+    try:
+        assert branches_of([{"rest": 0, "items": 0}], value) == {}
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

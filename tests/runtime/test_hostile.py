@@ -310,6 +310,7 @@ EDITS: list[tuple[str, Callable[[Arrays, dict[str, Any]], None], tuple[str, ...]
     ("meta-constants", meta_setter(arguments={"encoding": "json", "constants": [1]}), ("#meta/arguments/constants",)),
     ("meta-quote", meta_setter(arguments={"encoding": "bare", "quote": [""]}), ("#meta/arguments/quote", "around")),
     ("meta-indent", meta_setter(arguments={"encoding": "json", "indent": "2"}), ("#meta/arguments/indent", "blanks")),
+    ("meta-far", meta_setter(arguments={"encoding": "json", "indent": 1 << 33}), ("#meta/arguments/indent", "1 to 64")),
     ("meta-parts", of_parts(["item", "", "", "", "", ""]), ("#meta/arguments/parts", "six texts")),
     ("meta-parts-few", of_parts(["item", "text", "<", "", "", ""]), ("#meta/arguments/parts", "every kind of")),
     ("meta-delimiters", meta_setter(delimiters={"<x>": "1"}), ("#meta/delimiters", "ids of tokens")),
