@@ -333,8 +333,8 @@ class Normaliser:
     def final(self, node: Node) -> Node:
         """The node that a chain of bare references ends in; the last one of a chain that never ends.
 
-        A union or conjunction of one schema refers to it, too: OpenAPI documents describe references so. That of ``false``
-        does not, since an error has to name the place where it stands.
+        A union or conjunction of one schema refers to it, too: OpenAPI documents describe references so. That of
+        ``false`` does not, since an error has to name the place where it stands.
         """
         if len(node.keywords) != 1 or "type" in node.keywords:
             return node
