@@ -21,6 +21,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from toolc.runtime.format.meta import MOST_INDENT
+
 from ..errors import GrammarError
 from ..ir.nodes import Expr, Ref
 from ..schema.channel import Channel, Slot
@@ -29,7 +31,7 @@ from .argument_encoding import INNER, STRING_COPY, open_parts_of
 from .cached_reader import read_protocol
 from .protocol import STRING, Protocol
 
-_INDENTED = re.compile(r"\\n\(\?:( +)\)")
+_INDENTED = re.compile(rf"\\n\(\?:( {{1,{MOST_INDENT}}})\)")
 """In the ``_w`` of a protocol: what its family indents by."""
 
 
