@@ -10,8 +10,11 @@ from .nodes import Chars, Concat, Regex, Repeat, Union, literal
 
 
 def few_texts(regex: Regex, most: int) -> list[Regex] | None:
-    """The texts that an expression matches, each as an expression; None where it may have more than ``most``, or asserts
-    something about what is around it. While they are counted, a text that comes twice counts twice."""
+    """The texts that an expression matches, each as an expression.
+
+    None where it may have more than ``most``, or asserts something about what is around it. While they are counted, a
+    text that comes twice counts twice.
+    """
     found = _texts(regex, most)
     return None if found is None else [literal(text) for text in found]
 
