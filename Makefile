@@ -24,10 +24,8 @@ help: ## list the targets
 demo: $(USES) ## compile the example tools and decode with them, on the CPU and offline
 	$(BIN)/toolc demo
 
-wheel: ## build the wheel, into dist/
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	rm -rf build/lib build/bdist.* dist/toolc-*.whl
-	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist .
+wheel: ## build the wheel, with compiled kernels (some minutes), into dist/
+	$(PYTHON) .ci/build_wheel.py
 
 test: $(STAMP) ## run the tests, but for those with a trained model and real engines: make engines
 	$(BIN)/toolc warmup

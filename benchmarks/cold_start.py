@@ -3,7 +3,8 @@
     python -m benchmarks.cold_start [--command "toolc compile SPEC"] [--most 60]
 
 Prints one JSON line. With ``--most`` it fails if the command took more processor seconds, those of its own processes
-included; other work on the machine raises them, too.
+included; other work on the machine raises them, too. In an environment that has toolc from a wheel of `make wheel`,
+kernels are loaded; in a checkout numba compiles them.
 
 Leaves out   starts with all of it kept: see starts.py.
 """

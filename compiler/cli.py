@@ -235,6 +235,12 @@ def compile_command(**options: Any) -> None:
 @click.option(
     "--jobs", type=click.IntRange(*LIMITS["jobs"]), help="Processes that compile.  [default: one for each core]"
 )
+@click.option(
+    "--ship-into",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Write the kernels into this folder, for all processors of this kind; `make wheel` does.",
+)
 @_json_option
 @guarded
 def warmup_command(**options: Any) -> None:

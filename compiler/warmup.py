@@ -1,4 +1,4 @@
-"""The kernels of toolc compiled before they are called, several at a time.
+"""Compile the kernels of toolc before they are called, several at a time.
 
 numba compiles a kernel when it is first called, one after the other, and keeps it for all later processes. On a new
 machine that is three minutes of one core before the first bundle. Which kernels there are and for what arguments does
@@ -16,9 +16,11 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ LATER = frozenset(
     )
 )
 """Modules whose kernels a small spec does not call: a single compile leaves them until they are called."""
+_INTO = "_TOOLC_SHIP_INTO"
+"""The variable that names the folder into which a process of `ship` writes its kernels."""
 _SOME_FAILED = 3  # the exit code of a process in which some kernels failed
 _CHILD = (  # nothing is imported from the folder that the command was given in; garbage is not worth the looking
     "import gc, sys; gc.disable(); sys.path = [folder for folder in sys.path if folder];"
@@ -67,9 +71,14 @@ def listed() -> list[Kernel]:
 
 
 def is_cold() -> bool:
-    """Whether numba has not kept the largest kernel for these sources, as far as its files tell."""
+    """Whether kernels have to be compiled: none came with the wheel, and numba has not kept the largest for these
+    sources, as far as its files tell."""
+    from toolc.runtime.jit import shipped
+
     from .lift import walk
 
+    if shipped.usable():
+        return False
     folder = walk.walk_states.stats.cache_path
     if folder is None:
         return False  # nothing can be kept
@@ -100,16 +109,45 @@ def warm_if_cold(processes: int) -> None:
     _told.append(True)
 
 
-def warm_up(processes: int, later: bool = True) -> list[str]:
+def ship(processes: int, folder: Path) -> list[str]:
+    """Compile all kernels for every processor of this kind, into a folder; `warm_up` says what is returned.
+
+    Args:
+        processes: how many compile at a time.
+        folder: is made; its files are what shipped.py reads.
+    """
+    from toolc.runtime.jit import shipped
+
+    folder.mkdir(parents=True, exist_ok=True)
+    build = shipped.this_build()
+    with tempfile.TemporaryDirectory() as apart:  # numba's own cache has kernels for this very machine
+        setting = {
+            "NUMBA_CACHE_DIR": apart,
+            "NUMBA_CPU_NAME": build["processor"],
+            "NUMBA_CPU_FEATURES": "",
+            "TOOLC_SHIPPED_KERNELS": apart,  # none
+            _INTO: str(folder.absolute()),
+        }
+        failed = warm_up(processes, setting=setting)
+    (folder / "made_for.json").write_text(json.dumps(build, indent=1) + "\n", encoding="utf-8")
+    return failed
+
+
+def warm_up(processes: int, later: bool = True, setting: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Compile all kernels; returns a line for each that failed, or the last line of a process that ended otherwise.
 
     Args:
         processes: how many compile at a time.
         later: also those of `LATER`.
+        setting: more of their environment.
     """
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", _CHILD, *modules], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", _CHILD, *modules],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **setting},
         )
         for modules in shares([one for one in listed() if later or one.module not in LATER], processes)
     ]
@@ -165,6 +203,10 @@ def _compile(kernel: Kernel) -> None:
     for signature in [tuple(map(_meant, arguments)) for arguments in kernel.arguments]:
         if signature not in dispatcher.signatures:
             dispatcher.compile(signature)
+    if _INTO in os.environ:
+        from toolc.runtime.jit import shipped
+
+        shipped.save(dispatcher, Path(os.environ[_INTO]))
 
 
 # -- kernels.json ------------------------------------------------------------------------------------------------------

@@ -6,21 +6,28 @@ Leaves out   how (../warmup.py).
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from ..errors import SetupError
 from ..options import cores
-from ..warmup import is_cold, listed, warm_up
+from ..warmup import is_cold, listed, ship, warm_up
 from .terminal import Progress, note, print_json
 
 _STAGE = "compiling toolc's own kernels, once on this machine"
 
 
-def run(jobs: int | None, as_json: bool) -> None:
-    """Compile them all, or find that they are there."""
+def run(jobs: int | None, as_json: bool, ship_into: str | None = None) -> None:
+    """Compile them all, or find that they are there.
+
+    Args:
+        jobs: how many processes.
+        as_json: print a JSON object.
+        ship_into: compile them for every processor of this kind, into this folder.
+    """
     begin = time.perf_counter()
     with Progress(quiet=as_json) as progress:
         progress(_STAGE)
-        failed = warm_up(jobs or cores())
+        failed = warm_up(jobs or cores()) if ship_into is None else ship(jobs or cores(), Path(ship_into))
     if failed:
         more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
         raise SetupError(

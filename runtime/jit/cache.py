@@ -5,8 +5,8 @@ both each time, which is half of what loading takes. Here LLVM's code is read wh
 And before it loads its first kernel, numba readies itself to compile: it imports and registers all that it can compile,
 which takes longer than loading a hundred kernels. Here it does so when it first compiles one.
 
-A kernel is out of date when its file has changed, as numba has it, and also when a constant that it reads or a kernel
-that it calls has, in whatever file these are.
+A kernel is out of date when its file has changed, as numba has it, and also when its digest has (digest.py). What
+numba has not kept may have come with the wheel (shipped.py).
 
 Leaves out   where kernels are kept: numba's own cache.
 Invariants   a kernel that calls one that was loaded is compiled from the same code as it would be without this.
@@ -14,16 +14,17 @@ Invariants   a kernel that calls one that was loaded is compiled from the same c
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from types import CodeType, ModuleType
 from typing import Any
 
 import llvmlite.binding as llvm
-import numpy as np
 from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
+
+from . import shipped
+from .digest import digest
 
 
 class _Library(JITCodeLibrary):
@@ -61,58 +62,28 @@ class _Library(JITCodeLibrary):
         return address
 
 
-def _stamp(function: Callable[..., Any], own: Any) -> str:
-    """What tells whether a kept kernel is out of date.
-
-    Args:
-        own: the stamp of the function's file.
-    """
-    names = function.__code__.co_names
-    values = {name: function.__globals__[name] for name in names if name in function.__globals__}
-    for module in [value for value in values.values() if isinstance(value, ModuleType)]:
-        values |= {name: getattr(module, name) for name in names if hasattr(module, name)}
-    told = hashlib.sha256(repr(own).encode())
-    for name, value in sorted(values.items()):
-        if isinstance(value, (int, float, bool, str, bytes, tuple, np.generic)):
-            told.update(f"{name}={value!r}".encode())
-        elif isinstance(value, np.ndarray):
-            told.update(name.encode() + str(value.dtype).encode() + value.tobytes())
-        elif isinstance(value, Dispatcher):
-            kept = getattr(getattr(value, "_cache", None), "_cache_file", None)
-            told.update(f"{name}:{getattr(kept, '_source_stamp', '')}".encode())
-        elif hasattr(value, "_defn"):  # an intrinsic
-            code = value._defn.__code__
-            told.update(name.encode() + code.co_code + repr(_constants(code)).encode())
-    return told.hexdigest()
-
-
-def _constants(code: CodeType) -> list[Any]:
-    """The constants of a function and of those inside of it, which have the bytes of their code."""
-    return [(one.co_code, _constants(one)) if isinstance(one, CodeType) else one for one in code.co_consts]
+def _rebuilt(target_context: Any, payload: tuple[Any, ...]) -> Any:
+    """The compiled kernel that numba pickled as this payload."""
+    codegen = target_context.codegen()
+    codegen._library_class = _Library
+    try:
+        return CompileResult._rebuild(target_context, *payload)
+    finally:
+        del codegen._library_class
 
 
 def load_as_machine_code(dispatcher: Dispatcher) -> None:
-    """Let what numba has kept of a function be loaded so; it holds numba's lock whenever it loads."""
+    """Let what numba has kept of a function, or what came with the wheel, be loaded so."""
     cache: Any = dispatcher._cache  # type: ignore[attr-defined]
-    kept = cache._impl
-    rebuild: Callable[..., Any] = kept.rebuild
-
-    def lean(target_context: Any, payload: Any) -> Any:
-        codegen = target_context.codegen()
-        codegen._library_class = _Library
-        try:
-            return rebuild(target_context, payload)
-        finally:
-            del codegen._library_class
+    files = cache._cache_file
+    files._source_stamp = f"{files._source_stamp} {digest(dispatcher.py_func)}"
+    read: Callable[[], dict[Any, Any]] = files._load_index
 
     def load(signature: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)  # what runs needs it: it allocates arrays
         with cache._guard_against_spurious_io_errors():
-            return cache._load_overload(signature, target_context)
-
-    files = cache._cache_file
-    files._source_stamp = _stamp(dispatcher.py_func, files._source_stamp)
-    read: Callable[[], dict[Any, Any]] = files._load_index
+            kept = cache._load_overload(signature, target_context)
+        return _shipped(dispatcher, signature, target_context) if kept is None else kept
 
     def index() -> dict[Any, Any]:
         try:
@@ -120,6 +91,22 @@ def load_as_machine_code(dispatcher: Dispatcher) -> None:
         except (ImportError, AttributeError):  # an earlier version kept types that are gone
             return {}
 
-    kept.rebuild = lean
+    cache._impl.rebuild = _rebuilt
     cache.load_overload = load
     files._load_index = index
+
+
+def load_what_was_shipped(dispatcher: Dispatcher) -> None:
+    """Let what came with the wheel be loaded, of a function that numba has no place to keep for."""
+    cache: Any = dispatcher._cache  # type: ignore[attr-defined]
+
+    def load(signature: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        return _shipped(dispatcher, signature, target_context)
+
+    cache.load_overload = load
+
+
+def _shipped(dispatcher: Dispatcher, signature: Any, target_context: Any) -> Any:
+    payload = shipped.load(dispatcher.py_func, signature)
+    return None if payload is None else _rebuilt(target_context, payload)

@@ -21,7 +21,8 @@ from numba.core import cgutils
 from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
-from .cache import load_as_machine_code
+from . import shipped
+from .cache import load_as_machine_code, load_what_was_shipped
 
 # Options of a kernel that allocates no array and returns none: it counts no references to those that it is given, which
 # takes longer than much of what kernels do with them.
@@ -52,28 +53,39 @@ def kernel(signature: Any = None, **options: Any) -> Callable[[Callable[..., Any
     """
     options = {"no_cfunc_wrapper": True, **options}
 
+    def eager(found: Any) -> Any:
+        if signature is not None and isinstance(found, Dispatcher):  # else a plain function: NUMBA_DISABLE_JIT
+            found.compile(signature)
+            found.disable_compile()
+        return found
+
     def wrap(function: Callable[..., Any]) -> Any:
-        global _warned
         try:
             found = numba.njit(cache=True, **options)(function)
-            if isinstance(found, Dispatcher):  # else a plain function: NUMBA_DISABLE_JIT
+            if isinstance(found, Dispatcher):
                 load_as_machine_code(found)
-                if signature is not None:
-                    found.compile(signature)
-                    found.disable_compile()
-            return found
+            return eager(found)
         except (RuntimeError, OSError) as error:
-            if not _warned:
-                _warned = True
-                warnings.warn(
-                    f"toolc cannot keep compiled kernels ({error}); every process compiles them anew, some seconds. "
-                    "Set NUMBA_CACHE_DIR to a folder that can be written.",
-                    CacheWarning,
-                    stacklevel=2,
-                )
-            return numba.njit(signature, **options)(function)
+            found = numba.njit(**options)(function)
+            if shipped.usable():
+                load_what_was_shipped(found)
+            else:
+                _warn_once(error)
+            return eager(found)
 
     return wrap
+
+
+def _warn_once(error: Exception) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            f"toolc cannot keep compiled kernels ({error}); every process compiles them anew, some seconds. "
+            "Set NUMBA_CACHE_DIR to a folder that can be written.",
+            CacheWarning,
+            stacklevel=4,
+        )
 
 
 @kernel(**BARE)
