@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-# What is installed: the package and torch, which is all that users have; and what develops it besides.
+# What is installed: the package, which is all that the demo needs; and torch and what develops it besides.
 USES   := $(VENV)/.uses
 STAMP  := $(VENV)/.installed
 # The engines' own environment: vLLM pins other versions than constraints.txt.
@@ -72,7 +72,7 @@ clean: ## remove what the targets made
 
 $(USES): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) -e '.[torch]'
+	$(PIP) -e .
 	@touch $@
 
 $(STAMP): $(USES)

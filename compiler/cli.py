@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import gc
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -488,6 +489,7 @@ def bench_command(**options: Any) -> None:
 @guarded
 def demo_command(**options: Any) -> None:
     """Decode with a small random-weight transformer, with a bundle and without, side by side."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's: the model is so small that threads only wait
     from .commands.demo import run
 
     run(**options)

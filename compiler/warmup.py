@@ -40,6 +40,11 @@ LATER = frozenset(
         "runtime.device.clear_kernel",
         "runtime.format.kernels.check",
         "runtime.format.kernels.unpack",
+        "runtime.host.kernels",
+        "runtime.selection.completion",
+        "runtime.selection.reachable",
+        "runtime.selection.stack_depths",
+        "runtime.selection.trie_walk",
     )
 )
 """Modules whose kernels a small spec does not call: a single compile leaves them until they are called."""

@@ -47,7 +47,7 @@ def test_readme_in_an_empty_environment(repository: Path, tmp_path: Path) -> Non
     for package in ("torch", "transformers"):
         pytest.importorskip(package)
     folder = tmp_path / "checkout"
-    for name in ("compiler", "runtime", "grammars", "tools_specs"):
+    for name in (".ci", "compiler", "runtime", "grammars", "tools_specs"):
         ignored = shutil.ignore_patterns("__pycache__", "*.nbc", "*.nbi")
         shutil.copytree(repository / name, folder / name, ignore=ignored)
     for name in ("pyproject.toml", "README.md", "LICENSE", "Makefile"):

@@ -1,6 +1,6 @@
 """``toolc demo``: a small transformer with random weights decodes tool calls, with a bundle and without.
 
-Leaves out   the model and the loop (runtime/adapters/random_model.py, which alone needs torch), masks, states.
+Leaves out   the model and the loop (runtime/adapters/random_model.py), masks, states.
 Invariants   one seed for the weights and one for each side's sampling: a run repeats on the same machine.
 """
 
@@ -10,10 +10,8 @@ import json
 import sys
 from dataclasses import dataclass
 from importlib.resources import files
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SetupError
 from ..options import BUILTIN
 from ..pipeline import Compiled, compile_spec
 from ..specs import Spec, read_spec
@@ -52,11 +50,8 @@ class Side:
 
 def run(rows: int, seed: int, as_json: bool) -> None:
     """Decode both sides and show them; exit code 1 unless every constrained output is valid."""
-    if find_spec("torch") is None:
-        raise SetupError("the demo needs torch, which is not installed", hint="pip install 'toolc[torch]'")
-    from toolc.runtime.adapters.random_model import RandomModel, decode, use_one_thread
+    from toolc.runtime.adapters.random_model import RandomModel, decode
 
-    use_one_thread()
     with Progress(quiet=as_json) as progress:
         warm(progress)
         progress("compiling the demo's tools")

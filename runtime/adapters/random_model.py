@@ -1,10 +1,10 @@
-"""A small transformer with random weights, and the plain decoding loop around it, with a bundle and without.
+"""Decode with a small transformer of random weights, in numpy: a plain loop, with a bundle and without.
 
 The model knows nothing, so whatever is right with a bundle is right because of the bundle. Its logits are biased, with
 and without alike, towards tokens that close something (quotes, brackets, end of turn), more with every step: a random
 model would otherwise fill every string to its limit.
 
-Leaves out   masks and states (decoder.py); whether what was written is valid, which whoever has the spec can tell.
+Leaves out   masks and states (batch.py); whether what was written is valid, which whoever has the spec can tell.
 Invariants   one seed for the weights and one for the sampling: a run repeats on the same machine.
 """
 
@@ -14,10 +14,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import torch
-from torch import nn
+import numpy as np
 
-from ..device.decoder import Decoder
+from ..host.batch import BatchMatcher
 
 if TYPE_CHECKING:
     from ..format.bundle import Bundle
@@ -28,13 +27,8 @@ WIDTH, HEADS, LAYERS, WINDOW = 64, 4, 2, 48
 BIAS, BIAS_PER_STEP = 3.0, 0.04
 
 
-def use_one_thread() -> None:
-    """For the whole process: the model is too small for more, and a run then takes the same time on a busy machine."""
-    torch.set_num_threads(1)
-
-
-class RandomModel(nn.Module):
-    """A causal transformer: token and position embeddings, two blocks, tied output.
+class RandomModel:
+    """A causal transformer: token and position embeddings, two blocks, tied output. All weights are float32.
 
     Args:
         size: V, ids of the vocabulary; the id V begins a text.
@@ -42,30 +36,47 @@ class RandomModel(nn.Module):
     """
 
     def __init__(self, size: int, seed: int) -> None:
-        super().__init__()
-        torch.manual_seed(seed)
+        random = np.random.default_rng(seed)
+
+        def weights(rows: int, columns: int, scale: float) -> np.ndarray:
+            return random.normal(0, scale, (rows, columns)).astype(np.float32)
+
+        shapes = ((WIDTH, 3 * WIDTH), (WIDTH, WIDTH), (WIDTH, 4 * WIDTH), (4 * WIDTH, WIDTH))
         self.size = size
-        self.embed = nn.Embedding(size + 1, WIDTH)
-        self.place = nn.Embedding(WINDOW, WIDTH)
-        block = nn.TransformerEncoderLayer(
-            WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=True, activation="gelu"
-        )
-        self.blocks = nn.TransformerEncoder(block, LAYERS, enable_nested_tensor=False)
-        self.norm = nn.LayerNorm(WIDTH)
-        self.eval()
+        self.embed = weights(size + 1, WIDTH, 1)
+        self.place = weights(WINDOW, WIDTH, 1)
+        self.blocks = [[weights(*shape, scale=shape[0] ** -0.5) for shape in shapes] for _ in range(LAYERS)]
 
     @property
     def parameter_count(self) -> int:
         """Of all weights."""
-        return sum(p.numel() for p in self.parameters())
+        return self.embed.size + self.place.size + sum(one.size for block in self.blocks for one in block)
 
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+    def __call__(self, tokens: np.ndarray) -> np.ndarray:
         """Logits float32 [B, V] of what follows tokens int64 [B, length], at most `WINDOW` long."""
-        length = tokens.shape[1]
-        mask = nn.Transformer.generate_square_subsequent_mask(length)
-        x = self.embed(tokens) + self.place.weight[:length]
-        x = self.norm(self.blocks(x, mask=mask, is_causal=True)[:, -1])
-        return x @ self.embed.weight[: self.size].T / WIDTH**0.5
+        rows, length = tokens.shape
+        x = (self.embed[tokens] + self.place[:length]).reshape(-1, WIDTH)  # quicker than stacks of matrices
+        for attend, merge, up, down in self.blocks:
+            x = x + _attention((_normal(x) @ attend).reshape(rows, length, -1)) @ merge
+            x = x + np.maximum(_normal(x) @ up, 0) @ down
+        return _normal(x[length - 1 :: length]) @ self.embed[: self.size].T / WIDTH**0.5
+
+
+def _normal(x: np.ndarray) -> np.ndarray:
+    """Shift and scale the last axis to mean 0 and deviation 1."""
+    x = x - x.mean(-1, keepdims=True)
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+
+
+def _attention(x: np.ndarray) -> np.ndarray:
+    """Causal attention [B * length, WIDTH] over queries, keys and values side by side, [B, length, 3 * WIDTH]."""
+    rows, length, _ = x.shape
+    queries, keys, values = x.reshape(rows, length, 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
+    scores = queries @ keys.swapaxes(-1, -2) / (WIDTH / HEADS) ** 0.5
+    scores = np.where(np.tri(length, dtype=bool), scores, -np.inf)
+    shares = np.exp(scores - scores.max(-1, keepdims=True))
+    shares /= shares.sum(-1, keepdims=True)
+    return (shares @ values).transpose(0, 2, 1, 3).reshape(rows * length, WIDTH)
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ class Decoded:
 
 
 def decode(bundle: Bundle, model: RandomModel, rows: int, seed: int, constrained: bool, steps: int = STEPS) -> Decoded:
-    """Sample rows until all have ended, or for some steps; the bundle takes two lines of the loop.
+    """Sample rows until all have ended, or for some steps; the bundle takes seven lines of the loop.
 
     Args:
         bundle: of the vocabulary that the model is for.
@@ -95,35 +106,36 @@ def decode(bundle: Bundle, model: RandomModel, rows: int, seed: int, constrained
     """
     vocab = bundle.vocab
     closing = _closing(vocab)
-    ends = torch.tensor(vocab.end_of_turn)
-    decoder = Decoder(bundle, rows) if constrained else None
-    random = torch.Generator().manual_seed(seed)
-    tokens = torch.full((rows, 1), vocab.size)
-    ended = torch.zeros(rows, dtype=torch.bool)
+    matcher = BatchMatcher([bundle] * rows) if constrained else None
+    random = np.random.default_rng(seed)
+    tokens = np.full((rows, 1), vocab.size)
+    ended = np.zeros(rows, dtype=bool)
     count = 0
     began = time.perf_counter()
-    with torch.inference_mode():
-        for step in range(steps):
-            logits = model(tokens[:, -WINDOW:]) + closing * (BIAS + BIAS_PER_STEP * step)
-            if decoder is not None:
-                decoder.mask_(logits)
-            chosen = torch.multinomial(torch.softmax(logits, -1), 1, generator=random)
-            if decoder is not None:
-                decoder.advance_(chosen[:, 0])
-            count += int((~ended).sum())
-            tokens = torch.cat([tokens, chosen], dim=1)
-            ended |= torch.isin(chosen[:, 0], ends)
-            if ended.all():
-                break
+    for step in range(steps):
+        logits = model(tokens[:, -WINDOW:]) + closing * np.float32(BIAS + BIAS_PER_STEP * step)
+        if matcher is not None:
+            masks = matcher.new_masks()
+            matcher.fill(masks)
+            allowed = np.unpackbits(masks.view(np.uint8), axis=1, count=vocab.size, bitorder="little")
+            logits[allowed == 0] = -np.inf
+        chosen = (logits + random.gumbel(size=logits.shape)).argmax(1)  # a sample of softmax(logits)
+        if matcher is not None:
+            matcher.advance(chosen)
+        count += int((~ended).sum())
+        tokens = np.concatenate([tokens, chosen[:, None]], axis=1)
+        ended |= np.isin(chosen, vocab.end_of_turn)
+        if ended.all():
+            break
     seconds = time.perf_counter() - began
     return Decoded([_text(vocab, row) for row in tokens[:, 1:].tolist()], ended.tolist(), count, seconds)
 
 
-def _closing(vocab: Vocab) -> torch.Tensor:
+def _closing(vocab: Vocab) -> np.ndarray:
     """1 for tokens that close something, 0 for others; float32 [V]."""
     ends = set(vocab.end_of_turn)
     closes = [token in ends or any(byte in b'"}]' for byte in vocab.token(token)) for token in range(vocab.size)]
-    return torch.tensor(closes, dtype=torch.float32)
+    return np.array(closes, dtype=np.float32)
 
 
 def _text(vocab: Vocab, row: list[int]) -> str:

@@ -57,7 +57,7 @@ def test_help_and_version(process: Toolc) -> None:
         assert "--json" in process(command, "-h").stdout
     assert process("compile").returncode == 2
     assert process("compile", "x.json", "--whitespace", "tight").returncode == 2
-    assert process("demo", "--seed", "9" * 23).returncode == 2  # more than torch takes
+    assert process("demo", "--seed", "9" * 23).returncode == 2  # more than 64 bits
 
 
 @pytest.mark.parametrize("spec", ["weather", "calculator", "funcqa", "shop_openapi", "tree_schema"])

@@ -16,7 +16,7 @@ from toolc.compiler.warmup import LATER, LIST, listed, shares, warm_up
 
 # The demo, which compiles by parts, loads and decodes; and schemas that it is simpler than: tools of an OpenAPI
 # document, counters, a pattern and a format, an open object, objects that exclude each other, a few and many; a limit
-# that is passed; bundles written and read until that is done by kernels.
+# that is passed; bundles written and read until that is done by kernels; a choice of tools; a batch in torch.
 FIRST_USE = """
 import contextlib, io, json, os
 from importlib.resources import files
@@ -25,12 +25,14 @@ from toolc.compiler.budget import Budget
 from toolc.compiler.commands import demo
 from toolc.compiler.errors import BudgetError
 from toolc.compiler.warmup import called
-from toolc.runtime import Bundle
+import torch
+from toolc.runtime import Bundle, Decoder, subset
 from toolc.runtime.jit.loaded import PATIENCE
 ABC = "abcdefghijklmnopqr"
 with contextlib.redirect_stdout(io.StringIO()):
     demo.run(rows=2, seed=0, as_json=True)
 compile_tools((files("toolc.tools_specs") / "shop_openapi.json").read_bytes())
+subset(compile_tools((files("toolc.tools_specs") / "weather.json").read_bytes()).bundle, ["current_weather"])
 texts = {"type": "array", "items": {"type": "string", "minLength": 2, "maxLength": 20}, "maxItems": 30}
 long = {"type": "string", "pattern": "^[a-z].*$", "maxLength": 64}
 link = {"type": "string", "format": "uri"}
@@ -47,7 +49,9 @@ except BudgetError:  # which names the rule that has most of the states
 file = os.path.join(os.environ["TOOLC_CACHE"], "bundle.toolc")
 for _ in range(PATIENCE + 1):
     compiled.write(file)
-Bundle.open(file, compiled.bundle.vocab)
+bundle = Bundle.open(file, compiled.bundle.vocab)
+decoder = Decoder(bundle, 2)
+decoder.advance_(decoder.mask_(torch.zeros(2, bundle.vocab.size)).argmax(1))
 print(json.dumps(called()))
 """
 SMALL = "toolc.compiler.lift.chains"  # a module whose kernels compile in a second
