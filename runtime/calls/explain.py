@@ -22,7 +22,8 @@ from ..expected import did_you_mean, named_kind
 from ..format.keyword_report import unpack
 from ..format.tables import ARGUMENTS, KEY, NAME, REASONING, STRING, TEXT, VALUE, tools_of
 from ..reference import Configuration
-from .reader import Reader, Refusal, text_bytes
+from .reader import Reader, text_bytes
+from .reader_records import Refusal
 from .whole_text import expected
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Reading back: tokens or text → what was said, thought and called, while it streams.
+"""Read tokens or text back while they stream: what was said, thought and called.
 
 Every local state carries a mark that says which region of the text its last symbol lay in, and of which tool's call
 (docs/format.md, "Marks"). A reader steps through the bundle's own tables and cuts the text where the marks
@@ -9,7 +9,8 @@ change: there is no second parser for any protocol.
         for event in reader.feed(token): ...
     for event in reader.finish(): ...
 
-Leaves out   values of arguments: see arguments.py. Masks: see matcher.py. Where marks come from: the compiler.
+Leaves out   what it knows of the bundle: see facts.py. Values of arguments: see arguments.py. Masks: see matcher.py.
+             Where marks come from: the compiler.
 Invariants   refuses what `Matcher` refuses, except for blanks. Events do not depend on how the text was cut into
              tokens or pieces, except for how text and arguments are split over events. Needs numpy and msgpack only.
 Unsettled    While a text may still become a delimiter, the reader sends no event for it.
@@ -20,24 +21,23 @@ Blanks       The reader reads what masks allow as it stands. Otherwise, between 
 from __future__ import annotations
 
 import codecs
-import itertools
 import operator
-import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..errors import DecodeError, TextError
+from ..errors import DecodeError
 from ..expected import expect, named_kind
 from ..format.entries import entry_state
-from ..format.ops import DEAD, END_OF_TURN, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH, kind_of
+from ..format.ops import DEAD, END_OF_TURN, FINISHED, POP, PUSH, kind_of
 from ..format.tables import ARGUMENTS, AROUND, KEY, NAME, REASONING, STRING, TEXT, UNSETTLED, VALUE, tools_of
-from ..reference import Configuration, Machine
-from .arguments import INPUT, Part, decode, read_only
+from ..reference import Configuration
+from .arguments import INPUT, Part, decode
 from .blanks import BLANKS, Place, Scanner, fewest_blanks, first_of, goes_on, is_cut
 from .events import Call, Event, Unfinished
+from .facts import Facts
+from .reader_records import OpenCall, Refusal, Saved
 
 if TYPE_CHECKING:
     from ..format.bundle import Bundle
@@ -49,71 +49,6 @@ AGES = 256
 
 _BLANK = frozenset(BLANKS)
 _MOST_BLANKS = 256  # that a protocol writes beside a value
-
-
-class Saved(NamedTuple):
-    """Where a reader stood; what only grows is told by its length."""
-
-    plain: tuple[Any, ...]
-    state: int
-    counter: int
-    stack: tuple[tuple[int, int], ...]
-    arounds: tuple[int, ...]
-    utf8: tuple[bytes, int]
-    data: int
-    begins: int
-    calls: int
-    open: _Open | None
-    held: tuple[Any, ...]
-
-
-class Refusal(TextError):
-    """A text that is none of the bundle, and where in the tables.
-
-    Attributes:
-        offset: how many of its bytes were read.
-        at: where it stood in the tables then.
-        wanted: what was expected, where the tables do not say it.
-    """
-
-    def __init__(
-        self,
-        bundle: Bundle,
-        offset: int,
-        at: Configuration,
-        found: str,
-        message: str = "the text is none of the bundle",
-        wanted: str = "",
-        hint: str | None = None,
-    ) -> None:
-        place = f"{bundle.name}, byte {offset}, state {at.state}, depth {len(at.stack)}"
-        super().__init__(message, place=place, found=found, expected=wanted or "what its masks allow", hint=hint)
-        self.offset, self.at, self.wanted = offset, at, wanted
-
-
-@dataclass
-class _Open:
-    """The call that is being read: its number, where its name begins, its tool (-1: not settled yet), where its name
-    ends and its arguments begin (-1: not yet)."""
-
-    number: int
-    begin: int
-    depth: int  # frames around it
-    tool: int = -1
-    named: int = -1
-    arguments: int = -1
-    parts: list[Part] = field(default_factory=list)
-    key: str | None = None  # of a parameter whose value has not come
-
-    def take_empty(self) -> None:
-        """A value of no text at all has come."""
-        self.parts += self.empty
-        self.key = None
-
-    @property
-    def empty(self) -> list[Part]:
-        """The part whose value would be no text at all, where one is due."""
-        return [] if self.key is None else [Part(self.key, "", True)]
 
 
 class Reader:
@@ -130,46 +65,18 @@ class Reader:
 
     def __init__(self, bundle: Bundle, entry: str = "start") -> None:
         begin = entry_state(bundle, entry)
-        t = bundle.tables
         self.bundle = bundle
         self.calls: list[Call] = []
         self.text = self.reasoning = ""
-        machine = Machine(bundle)
-        self._at = Configuration(machine, begin)
+        self._facts = Facts(bundle)
+        self._at = Configuration(self._facts.machine, begin)
         self._arounds: list[int] = []  # kind around every frame
         self._around = AROUND
-        self._view = machine.view
-        self._symbol_of = dict(zip(t.special_token.tolist(), t.special_symbol.tolist(), strict=True))
-        special = {number: name for name, number in bundle.vocab.meta["special"].items()}
-        self._shown = {i: special.get(i, "").encode() for i in self._symbol_of}
-        self._ending = {name for i, name in self._shown.items() if name and self._symbol_of[i] == END_OF_TURN}
-        self._tokens = {name: token for token, name in sorted(self._shown.items(), reverse=True) if name}
-        self._shown_symbol = {self._symbol_of[token]: name for name, token in self._tokens.items()}
-        self._shown_symbol.pop(END_OF_TURN, None)
-        self._symbols = _one_of_each(self._view["symbol_class"], [*range(END_OF_TURN), *self._shown_symbol])
-        self._lowest = frozenset(symbol for _, symbol in self._symbols)
-        self.delimiters: dict[int, list[tuple[int, bytes]]] = {}  # (symbol, name), by the first byte of the name
-        for one, name in sorted(self._shown_symbol.items()):
-            self.delimiters.setdefault(name[0], []).append((one, name))
-        self._tools = tools_of(bundle.meta)
-        self._names = [str(tool["name"]) for tool in self._tools]
-        self._ends_of: dict[int, list[int]] = dict(bundle.meta.get("ends", ()))
-        self._how = bundle.meta.get("arguments") or {"encoding": "json"}
-        self._read_as = read_only(self._how)
+        self._all_json, self._responds = self._facts.json_at(entry)
         self._spelled: tuple[bytes, bytes, int] | None = None  # a constant as it is read, as it is written; how far
         self._spelled_at = -1  # where the last such constant begins
         self._twin: Reader | None = None  # as it stood where one may have begun that may be a string, too
         self._told = 0  # characters of arguments that were sent
-        spec = bundle.meta.get("spec")
-        self._writing = str(self._how["encoding"]) if self._names else ""
-        spec = spec if isinstance(spec, dict) else {}
-        values = "answer" not in spec  # answers are values of JSON, and no texts in which such may stand
-        self._all_json = values and spec.get("kind") == "schema" and not bundle.meta.get("protocol")
-        begins = str(spec.get("begins", "")) if entry == "start" else entry
-        self._responds = values and begins.startswith(("response", "either"))
-        offset, members = t.tool_offset.tolist(), t.tool_members.tolist()
-        self._only = [members[a] if b - a == 1 else -1 for a, b in itertools.pairwise(offset)]
-        self._marks: list[tuple[int, int, int, int]] = [tuple(row) for row in t.mark.tolist()]
         self._data = bytearray()
         self._begins = array("q")  # offset at which every symbol begins
         self._ends: list[int] = []  # offset after every token
@@ -180,18 +87,16 @@ class Reader:
         self._scan_from = 0  # offset behind the last text that is not JSON for sure
         self._value_end = -1  # offset behind the last value of JSON that a region ended with
         self._held = b""
-        self._splits: re.Pattern[bytes] | None = None
         self._in_blanks = False  # the last symbol was a blank
         self._before, self._blanks_from = self._at.copy(), 0  # where the first of these blanks began
         self._exact = False
-        self._await: dict[tuple[int, bool, int], bool] = {}  # see _arguments_may_come
         self._kind = UNSETTLED  # of the open region
         self._perhaps = -1  # what is not settled may be text or a value of this kind
         self._begin = 0  # of the open region
         self._settled = 0  # offset up to which everything has a region
         self._sent = 0
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
-        self._open: _Open | None = None
+        self._open: OpenCall | None = None
         self._count = 0
         self._events: list[Event] = []
 
@@ -229,15 +134,15 @@ class Reader:
             raise DecodeError("no such token", found=str(token), expected=f"0 to {vocab.size - 1}")
         if self._held:
             # A delimiter that is a token is none in pieces.
-            self._read_held(self._symbol_of.get(token) == END_OF_TURN)
+            self._read_held(self._facts.symbol_of.get(token) == END_OF_TURN)
         if self._at.state == FINISHED:
-            if self._symbol_of.get(token) != END_OF_TURN:
+            if self._facts.symbol_of.get(token) != END_OF_TURN:
                 raise self._refusal(vocab.shown(token))
             return self._flush()
         mode = self._at.mode
-        symbol = self._symbol_of.get(token)
+        symbol = self._facts.symbol_of.get(token)
         if symbol is not None:
-            self._read(symbol, self._shown_symbol.get(symbol, b""), mode)
+            self._read(symbol, self._facts.shown_symbol.get(symbol, b""), mode)
         else:
             text = vocab.token(token)
             if not text:
@@ -255,11 +160,11 @@ class Reader:
             DecodeError: it is not a text of the bundle.
         """
         data, self._held = self._held + text_bytes(data), b""
-        if self._tokens:
-            whole = max((data.rfind(name) + len(name) for name in self._tokens if name in data), default=0)
-            most = min(max(map(len, self._tokens)) - 1, len(data) - whole)
+        if self._facts.tokens:
+            whole = max((data.rfind(name) + len(name) for name in self._facts.tokens if name in data), default=0)
+            most = min(max(map(len, self._facts.tokens)) - 1, len(data) - whole)
             for keep in range(most, 0, -1):  # perhaps half a delimiter
-                if any(name.startswith(data[-keep:]) for name in self._tokens):
+                if any(name.startswith(data[-keep:]) for name in self._facts.tokens):
                     data, self._held = data[:-keep], data[-keep:]
                     break
         self._feed_whole(data, None)
@@ -271,14 +176,9 @@ class Reader:
         Args:
             ended: whether the end of turn is one where nothing else follows in ``data``; None: hold it back.
         """
-        if self._splits is None:
-            longest_first = sorted(self._tokens, key=len, reverse=True)
-            self._splits = re.compile(
-                b"(" + b"|".join(map(re.escape, longest_first)) + b")" if longest_first else b"(?!)"
-            )
-        pieces = [piece for piece in self._splits.split(data) if piece]
+        pieces = [piece for piece in self._facts.splits.split(data) if piece]
         last = len(pieces)  # the first of the ends of turn that nothing else follows
-        while last and pieces[last - 1] in self._ending:
+        while last and pieces[last - 1] in self._facts.ending:
             last -= 1
         for n, piece in enumerate(pieces):
             if n >= last and ended is not False and self.is_whole:
@@ -287,8 +187,8 @@ class Reader:
                     return
                 if self._at.state != FINISHED:
                     self._read(END_OF_TURN, b"", self._at.mode)
-            elif piece in self._tokens and piece not in self._ending:
-                self._read(self._symbol_of[self._tokens[piece]], piece, self._at.mode)
+            elif piece in self._facts.tokens and piece not in self._facts.ending:
+                self._read(self._facts.symbol_of[self._facts.tokens[piece]], piece, self._at.mode)
             else:
                 for byte in piece:
                     self._read(byte, bytes((byte,)), self._at.mode)
@@ -352,7 +252,7 @@ class Reader:
         if self._at.state <= FINISHED:
             return {}
         entry, cell = self._at.machine.entry, self._at.cell
-        return {number: symbol for number, symbol in self._symbols if entry(cell, number)}
+        return {number: symbol for number, symbol in self._facts.symbols if entry(cell, number)}
 
     def may_read(self, symbol: int) -> bool:
         """Whether a symbol may come next."""
@@ -360,19 +260,24 @@ class Reader:
 
     def is_lowest(self, symbol: int) -> bool:
         """Whether `symbols` names a symbol: it may come next, and is the lowest of its class."""
-        return symbol in self._lowest and self.may_read(symbol)
+        return symbol in self._facts.lowest and self.may_read(symbol)
 
     def class_of(self, symbol: int) -> int:
         """Symbols of one class lead to the same state."""
-        return int(self._view["symbol_class"][symbol])
+        return int(self._facts.view["symbol_class"][symbol])
 
     def step_of(self, symbol: int) -> int:
         """Of two symbols that may come next, equal ones lead to the same place, too."""
         return self._at.machine.entry(self._at.cell, self.class_of(symbol))
 
+    @property
+    def delimiters(self) -> dict[int, list[tuple[int, bytes]]]:
+        """(symbol, name) of each delimiter that is a token, by the first byte of its name."""
+        return self._facts.delimiters
+
     def delimiter(self, symbol: int) -> str:
         """The name of a delimiter that is a token."""
-        return self._shown_symbol[symbol].decode()
+        return self._facts.shown_symbol[symbol].decode()
 
     def read(self, symbol: int) -> list[Event]:
         """Read a byte, or a delimiter by its symbol.
@@ -380,7 +285,7 @@ class Reader:
         Raises:
             DecodeError: see feed.
         """
-        shown = bytes((symbol,)) if symbol < END_OF_TURN else self._shown_symbol[symbol]
+        shown = bytes((symbol,)) if symbol < END_OF_TURN else self._facts.shown_symbol[symbol]
         self._read(symbol, shown, self._at.mode)
         return self._flush()
 
@@ -396,14 +301,14 @@ class Reader:
         return self._at
 
     @property
-    def open(self) -> _Open | None:
+    def open(self) -> OpenCall | None:
         """The call that is being read, with what is known of it."""
         return self._open
 
     @property
     def encoding(self) -> str:
         """How arguments are written."""
-        return str(self._how["encoding"])
+        return str(self._facts.how["encoding"])
 
     @property
     def writes_json(self) -> bool:
@@ -484,8 +389,8 @@ class Reader:
 
     def _read(self, symbol: int, shown: bytes, mode: int) -> None:
         """One symbol; where it is refused after a constant that began as a string may, the constant is read anew."""
-        if self._how["encoding"] == "parameters" and self._spelled is None and self._reads_as(symbol):
-            both = self.may_read(symbol) and self.may_read(self._read_as[symbol][1][0])
+        if self._facts.how["encoding"] == "parameters" and self._spelled is None and self._reads_as(symbol):
+            both = self.may_read(symbol) and self.may_read(self._facts.read_as[symbol][1][0])
             if both and self._data.endswith(_BEFORE_CONSTANT):
                 self._twin = self.fork()
                 self._twin._twin, self._twin._events = None, []
@@ -507,7 +412,7 @@ class Reader:
             DecodeError: there is none, or what follows it is refused, too; then this is the first refusal.
         """
         since = bytes(self._data[len(twin._data) : end])
-        read, written = self._read_as[since[0]]
+        read, written = self._facts.read_as[since[0]]
         if not since.startswith(read):
             raise error
         twin._spelled, twin._spelled_at = (read, written, 0), len(twin._data)
@@ -563,8 +468,8 @@ class Reader:
                 raise self._refusal("more frames than the stack has room for: the bundle is unsound")
             at.step(op, mode)
             self._arounds.append(self._around)
-            region, age, tools, _ = self._marks[self._view["symbol_mark"][at.stack[-1][0]]]
-            if self._marks[self._view["state_mark"][at.state]][0] == AROUND:
+            region, age, tools, _ = self._facts.marks[self._facts.view["symbol_mark"][at.stack[-1][0]]]
+            if self._facts.marks[self._facts.view["state_mark"][at.state]][0] == AROUND:
                 self._mark(region, age, tools, 0)
             else:  # a region inside of the frame begins with it
                 self._mark(UNSETTLED, self._perhaps, tools, 0)
@@ -573,7 +478,7 @@ class Reader:
             g = at.stack[-1][0]
             at.step(op, mode)
             self._around = self._arounds.pop()
-            region, age, tools, _ = self._marks[self._view["symbol_mark"][g]]
+            region, age, tools, _ = self._facts.marks[self._facts.view["symbol_mark"][g]]
             self._mark(region, age, tools, 0)
         if at.state == DEAD:
             raise self._refusal(_found(shown))
@@ -581,11 +486,11 @@ class Reader:
             self._settle_rest()
             self._end_turn(before)
         else:
-            self._mark(*self._marks[self._view["state_mark"][at.state]])
+            self._mark(*self._facts.marks[self._facts.view["state_mark"][at.state]])
 
     def _reads_as(self, symbol: int) -> bool:
         """Whether a constant may begin here whose spelling is read and not written: not in a structured response."""
-        return symbol in self._read_as and not (self._responds and self._kind == TEXT)
+        return symbol in self._facts.read_as and not (self._responds and self._kind == TEXT)
 
     def _as_written(self, symbol: int, shown: bytes) -> int:
         """The symbol in place of one of a constant's spelling that is read, and not written: see `read_only`.
@@ -594,7 +499,7 @@ class Reader:
             DecodeError: what stands there is no whole constant.
         """
         if self._spelled is None:
-            read, written = self._read_as[symbol]
+            read, written = self._facts.read_as[symbol]
             if not self._data.endswith(_BEFORE_CONSTANT):
                 return symbol
             self._spelled, self._spelled_at = (read, written, 1), len(self._data)
@@ -695,7 +600,7 @@ class Reader:
             return Place.AFTER
         scanner = self._scanner_here()
         if scanner is None:
-            may_begin = self._responds or self._writing in ("json", "positional")
+            may_begin = self._responds or self._facts.writing in ("json", "positional")
             found = Place.OUTSIDE if may_begin and self._kind in (UNSETTLED, AROUND, NAME) else Place.STRING
         else:
             if self._scanner is None or self._scanner.key != scanner.key:
@@ -710,7 +615,7 @@ class Reader:
 
     def _scanner_here(self) -> Scanner | None:
         """What reads the JSON that the text may end in; None where there is none."""
-        kind, how, held = self._kind, self._writing, self._open
+        kind, how, held = self._kind, self._facts.writing, self._open
         if self._all_json:
             return Scanner(0, whole=True)
         if kind == TEXT:
@@ -736,9 +641,9 @@ class Reader:
     def _in_text(self) -> bool:
         """Whether the open call is one of a custom tool whose arguments are a text as it is."""
         held = self._open
-        return held is not None and held.tool >= 0 and self._tools[held.tool].get("input") == "text"
+        return held is not None and held.tool >= 0 and self._facts.tools[held.tool].get("input") == "text"
 
-    def _body(self, held: _Open) -> int:
+    def _body(self, held: OpenCall) -> int:
         """Where the body of a request line begins: behind its second blank; -1: it has none."""
         method = self._data.find(b" ", held.arguments)
         return self._data.find(b" ", method + 1) if method >= 0 else -1
@@ -748,15 +653,21 @@ class Reader:
         be (compiler/schema/channel.py)."""
         held = self._open
         at = first_of(self._data, self._begin)
-        if self._writing != "parameters" or held is None or held.tool < 0 or at < 0 or self._data[at] not in b"[{":
+        if (
+            self._facts.writing != "parameters"
+            or held is None
+            or held.tool < 0
+            or at < 0
+            or self._data[at] not in b"[{"
+        ):
             return False
-        types = dict(self._tools[held.tool].get("parameters", []))
+        types = dict(self._facts.tools[held.tool].get("parameters", []))
         found = types.get(held.key, types.get(""))
         return found is None or ("array" if self._data[at] == b"["[0] else "object") in found
 
     def _begins_value(self, symbol: int, shown: bytes) -> bool:
         """Whether the symbol that was just read is the first one of a value of JSON."""
-        kind, how = self._kind, self._writing
+        kind, how = self._kind, self._facts.writing
         if self._in_text():
             return False
         if (kind == ARGUMENTS and how in ("json", "positional")) or (kind == TEXT and self._responds):
@@ -776,60 +687,17 @@ class Reader:
         elif age >= 0 or ended or self._perhaps < VALUE or kind == self._perhaps or self._settled >= self._begins[-1]:
             self._settle(kind, age)  # else what comes next decides how much is still of the value that may go on
         held = self._open
-        if held is not None and tools >= 0 and held.tool < 0 and self._only[tools] >= 0:
-            held.tool = self._only[tools]
-            self._events.append(Event("name", self._names[held.tool], held.number))
+        if held is not None and tools >= 0 and held.tool < 0 and self._facts.only[tools] >= 0:
+            held.tool = self._facts.only[tools]
+            self._events.append(Event("name", self._facts.names[held.tool], held.number))
         if ended and kind != UNSETTLED:
             self._close(self._settled)
         if whole:
             self._end_call(self._settled)
         elif kind == AROUND and held is not None and held.tool >= 0 and held.named >= 0 > held.arguments:
-            if held is self._open and not self._arguments_may_come(held):
+            inside = len(self._at.stack) > held.depth
+            if held is self._open and not self._facts.arguments_may_come(self._at.state, inside, held.tool):
                 self._end_call(self._settled)
-
-    def _arguments_may_come(self, held: _Open) -> bool:
-        """Whether what comes next in a call, which has none yet, may be its arguments."""
-        at, known = self._at, self._await
-        start = at.state, len(at.stack) > held.depth, held.tool
-        if start not in known:
-            known[start] = self._leads_to_arguments(*start)
-        return known[start]
-
-    def _leads_to_arguments(self, state: int, inside: bool, tool: int) -> bool:
-        """Whether arguments can begin in a state of a call, or in one that follows.
-
-        Args:
-            inside: the state is one of a frame of this call alone, whose marks name no tool.
-        """
-        view, machine = self._view, self._at.machine
-        todo, seen = [(state, inside)], {(state, inside)}
-        while todo:
-            q, inside = todo.pop()
-            if q <= FINISHED:
-                continue
-            ops = {machine.entry(cell, number) for cell in machine.cells(q) for number, _ in self._symbols}
-            for op in sorted(ops):
-                kind, n = op & KIND_MASK, op >> KIND_BITS
-                if kind == POP or not op:
-                    continue
-                if kind == PUSH:
-                    region, _, tools, _ = self._marks[view["symbol_mark"][view["push"][n, 0]]]
-                    if region >= ARGUMENTS:
-                        return True
-                    after = [(int(view["push"][n, mode]), True) for mode in (1, 2)]
-                else:
-                    region, _, tools, _ = self._marks[view["state_mark"][n]]
-                    after = [(n, inside)]
-                region = self._marks[view["state_mark"][after[0][0]]][0] if kind == PUSH else region
-                if region >= ARGUMENTS:
-                    return True
-                if region == NAME or not (inside or (tools >= 0 and self._only[tools] == tool)):
-                    continue  # another call
-                for one in after:
-                    if one not in seen:
-                        seen.add(one)
-                        todo.append(one)
-        return False
 
     def _settle(self, kind: int, age: int) -> None:
         """The last symbol is of this kind, and so are the ``age`` - 1 before it; -1: all that were not settled."""
@@ -841,7 +709,7 @@ class Reader:
             self._kind, self._begin, self._sent = self._perhaps, self._settled, self._settled
         if kind != self._kind:
             begin = begin if kind != self._perhaps else self._settled
-            if kind == ARGUMENTS and self._writing in ("json", "positional") and not self._in_text():
+            if kind == ARGUMENTS and self._facts.writing in ("json", "positional") and not self._in_text():
                 begin = max(begin, first_of(self._data, begin))  # blanks before a value are none of it
             self._close(begin)
             self._kind, self._begin, self._sent = kind, begin, begin
@@ -851,7 +719,7 @@ class Reader:
                     self._end_call(begin)
             if kind == NAME or (kind >= ARGUMENTS and self._open is None):  # a protocol may write no names
                 self._around = max(self._around, AROUND)  # whatever else the frame might have been
-                self._open = _Open(self._count, begin, len(self._at.stack))
+                self._open = OpenCall(self._count, begin, len(self._at.stack))
                 self._count += 1
                 self._events.append(Event("call", number=self._open.number))
             if kind >= ARGUMENTS and self._open is not None and self._open.arguments < 0:
@@ -873,9 +741,9 @@ class Reader:
         self._say(True)
         if self._kind == REASONING or (self._kind == TEXT and not self._responds):
             self._scan_from = end
-        elif self._kind == TEXT or (self._kind == ARGUMENTS and self._writing == "positional"):
+        elif self._kind == TEXT or (self._kind == ARGUMENTS and self._facts.writing == "positional"):
             self._value_end = end
-        elif self._kind == ARGUMENTS and self._writing == "request" and self._open is not None:
+        elif self._kind == ARGUMENTS and self._facts.writing == "request" and self._open is not None:
             self._value_end = end if self._body(self._open) >= 0 else -1
         if self._kind in (KEY, VALUE, STRING) and self._open is not None:
             self._twin = None
@@ -897,7 +765,7 @@ class Reader:
         held = self._open
         assert held is not None
         part = Part(held.key or "", said, False)
-        return not isinstance(decode(self._how, tools_of(self.bundle.meta)[held.tool], "", [part])[part.key], str)
+        return not isinstance(decode(self._facts.how, tools_of(self.bundle.meta)[held.tool], "", [part])[part.key], str)
 
     def _say(self, final: bool = False) -> None:
         """Send what is settled of the open region, where it is one to be sent."""
@@ -925,17 +793,19 @@ class Reader:
         """
         held = self._open
         if held is not None and held.tool < 0:
-            tools, end = self._tools, self._read_end
+            tools, end = self._facts.tools, self._read_end
             text = self._data[held.arguments if held.arguments >= 0 else end : end].decode(errors="replace")
             # Of two paths that a request may mean it is the one with fewer parameters (OpenAPI 3.1, "Paths Object").
-            whole = sorted(self._ends_of.get(state, ()), key=lambda n: str(tools[n].get("request", [])[1:2]).count("{"))
+            whole = sorted(
+                self._facts.ends_of.get(state, ()), key=lambda n: str(tools[n].get("request", [])[1:2]).count("{")
+            )
             for tool in whole:
                 try:
-                    decode(self._how, tools[tool], text, (*held.parts, *held.empty))
+                    decode(self._facts.how, tools[tool], text, (*held.parts, *held.empty))
                 except DecodeError:
                     continue
                 held.tool = tool
-                self._events.append(Event("name", self._names[tool], held.number))
+                self._events.append(Event("name", self._facts.names[tool], held.number))
                 break
             else:
                 raise Refusal(
@@ -957,16 +827,16 @@ class Reader:
         text = ""
         if held.arguments < 0:
             end = held.named
-            arguments: dict[str, Any] = {INPUT: ""} if self._tools[held.tool].get("input") == "text" else {}
+            arguments: dict[str, Any] = {INPUT: ""} if self._facts.tools[held.tool].get("input") == "text" else {}
         else:
             held.take_empty()
             text = self._data[held.arguments : end].decode(errors="replace")
-            arguments = decode(self._how, self._tools[held.tool], text, held.parts)
-        name = self._names[held.tool]
+            arguments = decode(self._facts.how, self._facts.tools[held.tool], text, held.parts)
+        name = self._facts.names[held.tool]
         declared = self.bundle.declared.get(name)
-        custom = self._tools[held.tool].get("input")
-        mode = "text" if custom == "text" else str(self._how["encoding"])
-        unions = self._tools[held.tool].get("unions", ())
+        custom = self._facts.tools[held.tool].get("input")
+        mode = "text" if custom == "text" else str(self._facts.how["encoding"])
+        unions = self._facts.tools[held.tool].get("unions", ())
         how = {"declared": declared, "custom": custom is not None, "unions": unions}
         call = Call(name, arguments, text, (held.begin, end), mode, **how)
         self.calls.append(call)
@@ -1010,11 +880,3 @@ def text_bytes(text: str | bytes) -> bytes:
 
 def _found(shown: bytes) -> str:
     return repr(shown)[1:] if shown else "the end of turn"
-
-
-def _one_of_each(classes: Any, symbols: Iterable[int]) -> list[tuple[int, int]]:
-    """(class, its lowest symbol), in the order of the symbols."""
-    lowest: dict[int, int] = {}
-    for symbol in symbols:
-        lowest.setdefault(int(classes[symbol]), symbol)
-    return list(lowest.items())

@@ -16,7 +16,8 @@ from ..errors import TextError
 from ..expected import expect
 from ..format.ops import END_OF_TURN
 from .blanks import BLANKS
-from .reader import Reader, Refusal, text_bytes
+from .reader import Reader, text_bytes
+from .reader_records import Refusal
 
 if TYPE_CHECKING:
     from ..format.bundle import Bundle

@@ -34,7 +34,8 @@ from .request_line import request_line
 
 if TYPE_CHECKING:
     from .events import Event
-    from .reader import Reader, Saved
+    from .reader import Reader
+    from .reader_records import Saved
 
 STEPS = 32
 AROUND = 128
