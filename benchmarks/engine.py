@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from toolc.compiler.budget import Budget
+from toolc.compiler.compiled import Compiled
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.options import Options
-from toolc.compiler.pipeline import Compiled, compile_schema, compile_spec
+from toolc.compiler.pipeline import compile_schema, compile_spec
 from toolc.compiler.specs import read_spec
 from toolc.runtime import BatchMatcher, Bundle, Matcher, ToolcError, Vocab
 

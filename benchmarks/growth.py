@@ -31,9 +31,10 @@ from pathlib import Path
 from typing import Any
 
 from toolc.compiler.budget import Budget
+from toolc.compiler.compiled import Compiled
 from toolc.compiler.lift.vocab import load_vocab
 from toolc.compiler.options import Options
-from toolc.compiler.pipeline import Compiled, compile_schema, compile_tools
+from toolc.compiler.pipeline import compile_schema, compile_tools
 from toolc.runtime import ToolcError, Vocab
 from toolc.runtime.speculate.chart import draw
 

@@ -3,7 +3,7 @@
     from toolc.compiler import compile_tools
     compile_tools("weather.json").write("weather.toolc")
 
-Leaves out   the pipeline itself: see pipeline.py. Decoding: see toolc.runtime.
+Leaves out   the pipeline itself: see pipeline.py and stages.py. Decoding: see toolc.runtime.
 Invariants   importing this loads nothing but the standard library; a name loads what it needs when it is first used.
 """
 
@@ -15,10 +15,10 @@ from toolc.runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .budget import Budget
+    from .compiled import Compiled
     from .key import source_key
     from .options import Options
     from .pipeline import (
-        Compiled,
         compile_grammar,
         compile_regex,
         compile_request,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _HOME = {
     "__version__": "version",
     "Budget": "budget",
-    "Compiled": "pipeline",
+    "Compiled": "compiled",
     "Options": "options",
     "Spec": "specs",
     "ToolSpec": "specs",

@@ -27,9 +27,10 @@ from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.host.matcher import Matcher
 from toolc.runtime.reference import Machine, Sequence
 
+from .compiled import Compiled
 from .errors import SpecError
 from .options import BUILTIN, Options
-from .pipeline import Compiled, compile_tools
+from .pipeline import compile_tools
 
 try:
     from hypothesis import assume

@@ -13,9 +13,10 @@ from typing import Any
 
 from toolc.runtime.format.vocab import find_vocab, vocab_cache_dir
 
+from ..compiled import Compiled
 from ..errors import ReportError, SetupError
 from ..options import BUILTIN, Options
-from ..pipeline import Compiled, compile_grammar, compile_spec
+from ..pipeline import compile_grammar, compile_spec
 from ..source import beside, grammar_name
 from ..specs.project import NAMES as PROJECT_NAMES
 from ..specs.project import Project, find_project, read_project

@@ -21,12 +21,12 @@ from toolc.runtime.format.container import replace_file
 from toolc.runtime.store.signing import SigningKey
 from toolc.runtime.store.store import open_store
 
+from ..compiled import missing_ends
 from ..errors import GrammarError, ToolcError
 from ..grammar.protocol import load_protocol
 from ..lift.vocab import load_vocab
 from ..many.job import COMPILED, FAILED, REFUSED, REUSED, Job, Outcome, find_specs
 from ..options import BUILTIN, Options, cores
-from ..pipeline import missing_ends
 from ..protocol_choice import Choice, choose, with_choice
 from .outputs import output_file
 from .store import given

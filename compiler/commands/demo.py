@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ..compiled import Compiled
 from ..options import BUILTIN
-from ..pipeline import Compiled, compile_spec
+from ..pipeline import compile_spec
 from ..specs import Spec, read_spec
 from .terminal import NOT_ACCEPTED, Progress, console, note, print_json
 from .warmup import warm

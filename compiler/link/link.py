@@ -53,7 +53,7 @@ WORTH = 0.2  # seconds of work that two workers do sooner
 
 @dataclass(frozen=True)
 class Linked:
-    """What linking gives.
+    """What linking gives, and lifting a grammar as a whole.
 
     Attributes:
         tables: of the bundle.
@@ -61,7 +61,9 @@ class Linked:
         modes: 1 or 2.
         entries: state by rule.
         separable, ends: see the automaton's marks.
-        parts, reused: how many parts there are besides the main one, and how many of them were there before.
+        parts, reused: how many parts there are besides the main one, and how many of them were there before; None: it
+            was lifted as a whole.
+        restrictions: of the automaton.
     """
 
     tables: Tables
@@ -70,8 +72,9 @@ class Linked:
     entries: dict[str, int]
     separable: bool
     ends: dict[int, tuple[int, ...]]
-    parts: int
+    parts: int | None
     reused: int
+    restrictions: tuple[str, ...] = ()
 
 
 def link(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from toolc.compiler import compile_grammar, pipeline, warmup
+from toolc.compiler import compile_grammar, stages, warmup
 from toolc.compiler.warmup import LATER, LIST, listed, shares, warm_up
 
 # The demo, which compiles by parts, loads and decodes; and schemas that it is simpler than: tools of an OpenAPI
@@ -135,7 +135,7 @@ def test_a_program_that_waits_is_told_once_and_uses_all_cores(
     monkeypatch.setattr(warmup, "is_cold", lambda: True)
     warmed: list[int] = []
     monkeypatch.setattr(warmup, "warm_up", lambda processes, later: warmed.append(processes))
-    monkeypatch.setattr(pipeline, "cores", lambda: 3)
+    monkeypatch.setattr(stages, "cores", lambda: 3)
     for _ in range(2):
         compile_grammar('start: "yes"\n', "builtin")
     assert [record.levelname for record in caplog.records if "own kernels" in record.message] == ["WARNING"]

@@ -11,8 +11,8 @@ from tests.automata.machine import Run
 from toolc.compiler.grammar.reader import read_grammar
 from toolc.compiler.ir.nodes import Grammar
 from toolc.compiler.options import Options
-from toolc.compiler.pipeline import _automaton
 from toolc.compiler.pushdown.pushdown import Automaton
+from toolc.compiler.stages import automaton_of
 from toolc.runtime.format.ops import END_OF_TURN, POP
 
 from .earley import Chart
@@ -25,7 +25,7 @@ def as_written(text: str) -> Grammar:
 
 def compiled(text: str, options: Options | None = None) -> Automaton:
     """The automaton of a grammar, which the pipeline would lift."""
-    return _automaton(read_grammar(text, in_context=True), lambda: as_written(text), False, options or Options())
+    return automaton_of(read_grammar(text, in_context=True), lambda: as_written(text), False, options or Options())
 
 
 def reads(run: Run, symbol: int) -> bool:

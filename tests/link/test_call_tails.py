@@ -18,12 +18,12 @@ from tests.protocols.test_reading import read
 from tests.protocols.vocabularies import vocab_for
 from toolc.compiler import Options, compile_tools
 from toolc.compiler.budget import Budget
+from toolc.compiler.compiled import Compiled
 from toolc.compiler.errors import BudgetError
 from toolc.compiler.grammar.assemble import Mark
 from toolc.compiler.ir.nodes import Choice, Grammar, Literal, Ref, Repeat, Special, choice, sequence
 from toolc.compiler.link import cache, link
 from toolc.compiler.link.call_tails import with_tails
-from toolc.compiler.pipeline import Compiled
 from toolc.runtime import Matcher, Vocab, subset
 from toolc.runtime.format.bundle import Bundle
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolc.compiler import Options, compile_grammar, compile_schema, compile_tools
+from toolc.compiler.compiled import Compiled
 from toolc.compiler.lift.vocab import build_vocab
 from toolc.compiler.link import cache, link
-from toolc.compiler.pipeline import Compiled
 from toolc.compiler.schema import cached_rules as pieces
 from toolc.compiler.vocab import load_tokens
 from toolc.runtime import Bundle, Matcher, Vocab, subset

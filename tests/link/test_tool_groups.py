@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from toolc.compiler import Budget
+from toolc.compiler.compiled import Compiled
 from toolc.compiler.ir import nodes as ir
 from toolc.compiler.link import tool_groups as groups
-from toolc.compiler.pipeline import Compiled
 from toolc.runtime.errors import ToolcError
 
 from .test_link import COUNTED, EMPTY, LIST, NAMES, OPEN, TREE, compare, compiled, forget, own_cache, tool, whole

@@ -17,7 +17,7 @@ import torch
 from toolc.compiler import compile_tools
 from toolc.compiler.errors import VocabError
 from toolc.compiler.lift.vocab import load_vocab
-from toolc.compiler.pipeline import BuiltinTokenizerWarning
+from toolc.compiler.stages import BuiltinTokenizerWarning
 from toolc.compiler.vocab import builtin_path, load_tokens
 from toolc.runtime import BatchMatcher, Bundle, DecodeError, Decoder, Matcher
 from toolc.runtime.adapters.constraint import Constraint
