@@ -38,7 +38,7 @@ import openai
 
 from toolc.compiler import Options, compile_tools
 from toolc.runtime import Bundle, Call
-from toolc.runtime.speculate.agent import ChatModel, Message, Reply, Watch, run_agent
+from toolc.runtime.speculate.agent import ChatModel, Hooks, Message, Reply, run_agent
 from toolc.runtime.speculate.check import CallChecker
 from toolc.runtime.speculate.executor import Executor, Limits, Sample
 from toolc.runtime.speculate.openai import OpenAIModel
@@ -119,7 +119,7 @@ class Timed(ChatModel):
         self.seconds: tuple[list[float], list[float]] = ([], [])
         self.made: list[Call] = []
 
-    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
+    async def reply(self, messages: Sequence[Message], hooks: Hooks | None = None) -> Reply:
         turn = min(1, sum(message["role"] == "assistant" for message in messages))
         begin = time.perf_counter()
         reply = await self.turns[turn].reply(messages)
