@@ -253,6 +253,9 @@ def test_a_run_of_unseen_tools(
     command.main([*words, "--parts", "lines,oh,kamel"])
     assert out.read_text() == text
     found = [json.loads(line) for line in text.splitlines()]
+    out.write_text("".join(line for line in text.splitlines(True) if '"part": "oh", "arm": "list"' not in line))
+    command.main([*words, "--parts", "lines,oh,kamel"])
+    assert out.read_text() != text and sorted(out.read_text().splitlines()) == sorted(text.splitlines())
     arms = {(row["part"], row["arm"]) for row in found}
     assert arms == {
         *(("lines", arm) for arm in ("rows", "side", "list")), *(("oh", arm) for arm in unseen.ARMS),

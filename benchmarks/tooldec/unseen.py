@@ -30,6 +30,8 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -354,25 +356,30 @@ def relations(model: Model, data: Path, count: int) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
+def missing(
+    model: Model, data: Path, parts: list[str], count: int, arms: Sequence[str], done: set[tuple[str, str]]
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Parts whose records are not there, and of FuncQA's problems arms; each with its records."""
+    for part in parts:
+        if part in TOKENS:
+            left = [arm for arm in arms if (part, arm) not in done]
+            found = funcqa(model, data, part, count, left) if left else ()
+            yield from ((part, list(group)) for _, group in groupby(found, itemgetter("arm")))
+        elif part not in {one for one, _ in done}:
+            yield part, list(held_out_lines(model, data) if part == "lines" else relations(model, data, count))
+
+
 def measure(
     model: Model, data: Path, out: Path, parts: list[str], count: int = QUESTIONS, arms: Sequence[str] = ARMS
 ) -> None:
-    """Run parts, and write their records to a file; a part that the file holds is not run again.
+    """Write the records of parts to a file, but for those that it holds.
 
     Args:
         count: problems of FuncQA and questions of KAMEL, at most.
         arms: of FuncQA's problems.
     """
-    done = set()
-    if out.exists():
-        done = {json.loads(line)["part"] for line in out.read_text(encoding="utf-8").splitlines()}
-    for part in parts:
-        if part in done:
-            continue
-        if part == "lines":
-            found = held_out_lines(model, data)
-        else:
-            found = relations(model, data, count) if part == "kamel" else funcqa(model, data, part, count, arms)
-        text = "".join(json.dumps({"part": part, **row}, ensure_ascii=False) + "\n" for row in found)
+    held = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()] if out.exists() else []
+    for part, group in missing(model, data, parts, count, arms, {(row["part"], row["arm"]) for row in held}):
+        text = "".join(json.dumps({"part": part, **row}, ensure_ascii=False) + "\n" for row in group)
         with out.open("a", encoding="utf-8") as file:
             file.write(text)
