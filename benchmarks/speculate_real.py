@@ -178,10 +178,15 @@ def figures(tool_s: float, guess_s: float, taken: Mapping[str, Sequence[Task]]) 
     return found
 
 
+def servers_of(a: argparse.Namespace) -> int:
+    """How many servers a run needs: the main one alone where alpha is known and guesses are recorded."""
+    return 1 if a.alone is not None and "guesser" not in a.arms else 2
+
+
 async def alone(a: argparse.Namespace, tools: list[dict[str, Any]], asked: Sequence[list[Message]]) -> dict[str, Any]:
     """Both models, one question after another: how often their calls are equal, and what each takes without load."""
     async with Timed(a.ports[0], tools) as main, Timed(a.ports[1], tools) as small:
-        for model in (main, small) if not a.running else ():
+        for model in (main, small)[: servers_of(a)] if not a.running else ():
             await model.reply(asked[0])  # reads the list of tools, which is in the prefix cache from then on
         if a.alone is not None:
             return {"G alone": a.alone[0], "g alone": a.alone[1]}
@@ -283,11 +288,11 @@ def main() -> None:
     command = [sys.executable, "-m", "benchmarks.speculate_real", *common]
     servers = [
         subprocess.Popen([*command, "--serve", str(port), *["--integers"] * (port == a.ports[1])])
-        for port in a.ports
+        for port in a.ports[: servers_of(a)]
         if not a.running
     ]
     try:
-        for port in a.ports:
+        for port in a.ports[: servers_of(a)]:
             wait_for(port, 600)
         asyncio.run(measure(a))
     finally:

@@ -129,7 +129,7 @@ def test_a_run(servers: list[Scripted], tmp_path: Path, monkeypatch: pytest.Monk
 def test_alpha_may_be_given(servers: list[Scripted], tmp_path: Path) -> None:
     """With the times of an earlier run nothing is asked of the guesser, and recorded guesses need none."""
     ports = [str(one.server_address[1]) for one in servers]
-    words = ["--model", "builtin", "--data", str(questions(tmp_path, 2)), "--tasks", "2", "--first", "1", "--running"]
+    words = ["--model", "builtin", "--data", str(questions(tmp_path, 2)), "--tasks", "2", "--first", "1"]
     more = ["--arms", "plain", "recorded", "--alone", "0.4", "0.1", "--tools", "0", "--ports", *ports]
     found = asyncio.run(speculate_real.measure(speculate_real.parser().parse_args([*words, *more])))
     assert "alpha" not in found and not servers[1].seen
