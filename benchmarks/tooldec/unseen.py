@@ -1,13 +1,15 @@
-"""Unseen tools (ToolDec, figure 5a): rows trained on some tools, and calls of all.
+"""Measure calls of unseen tools (ToolDec, figure 5a): rows are trained on some tools, and all may be called.
 
     python -m benchmarks.tooldec unseen --model FOLDER --data FOLDER --out unseen.jsonl [--parts lines,oh,mh,kamel]
 
-The first 4 of FuncQA's 13 functions are seen, and the first 30 of KAMEL's 234 relations: only their training lines are
-learned from (rows.py). One JSON line a fit, a line, a problem or a question.
+The first 4 of FuncQA's 13 functions are *seen*, and the first 30 of KAMEL's 234 relations: only their training lines
+are learned from (rows.py). A row *fires* at a place where it is likelier than every token: there a tool is called. One
+JSON line a fit, a line, a problem or a question.
 
     rows    one row a seen tool, as ToolkenGPT: where a row is the likeliest token its tool is called, any other is not
     side    one row for <T>; then a name of all tools under the bundle, in a side prompt that lists them (appendix A.2)
     list    the same, and the side prompt has the list alone, without examples
+    names   of KAMEL: one row for <T>; then a name of all tools under the bundle, behind two examples, without a list
     plain   nothing is trained, nothing is called
 
 The side prompt's examples are training lines of seen tools, so they show no name of an unseen one. Arguments of FuncQA
@@ -18,6 +20,8 @@ five calls at most.
     lines   training lines of FuncQA that were not learned from, 10 a function, up to the place where a call is due
     oh, mh  FuncQA's problems, one hop and many
     kamel   questions of 100 relations, at the place where a call is due
+
+`named` in a record is the name that stands where a call is due, whether one fires there or not.
 
 Leaves out   arguments of KAMEL: the annotation has none.
 """
@@ -82,7 +86,7 @@ class Prompts:
     Attributes:
         form: of a question.
         head: examples without calls, in which problems are answered.
-        training: function → its training lines, of `training`.
+        training: function → its training lines, as the function `training` reads them.
         side: arm → its side prompt.
     """
 
