@@ -28,17 +28,17 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import openai
 
 from toolc.compiler import Options, compile_tools
 from toolc.runtime import Bundle, Call
-from toolc.runtime.speculate.agent import ChatModel, Message, Reply, Watch, run_agent
+from toolc.runtime.speculate.agent import ChatModel, Hooks, Message, Reply, run_agent
 from toolc.runtime.speculate.check import CallChecker
 from toolc.runtime.speculate.executor import Executor, Limits, Sample
 from toolc.runtime.speculate.openai import OpenAIModel
@@ -108,17 +108,18 @@ class Timed(ChatModel):
     """A call that has to be made, then a short answer; what each took."""
 
     def __init__(self, port: int, tools: list[dict[str, Any]]) -> None:
-        client = openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="x", max_retries=0, timeout=600)
+        url = f"http://127.0.0.1:{port}/v1"
+        self.client = openai.AsyncOpenAI(base_url=url, api_key="x", max_retries=0, timeout=1800)
         listed = [{"type": "function", "function": {k: v for k, v in one.items() if k != "x-toolc"}} for one in tools]
         common = {"tools": listed, "parallel_tool_calls": False, "temperature": 0}
         self.turns = [
-            OpenAIModel(client, "toolc", common | {"tool_choice": "required", "max_tokens": CALL_TOKENS}),
-            OpenAIModel(client, "toolc", common | {"tool_choice": "none", "max_tokens": ANSWER_TOKENS}),
+            OpenAIModel(self.client, "toolc", common | {"tool_choice": "required", "max_tokens": CALL_TOKENS}),
+            OpenAIModel(self.client, "toolc", common | {"tool_choice": "none", "max_tokens": ANSWER_TOKENS}),
         ]
         self.seconds: tuple[list[float], list[float]] = ([], [])
         self.made: list[Call] = []
 
-    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
+    async def reply(self, messages: Sequence[Message], hooks: Hooks | None = None) -> Reply:
         turn = min(1, sum(message["role"] == "assistant" for message in messages))
         begin = time.perf_counter()
         reply = await self.turns[turn].reply(messages)
@@ -127,10 +128,76 @@ class Timed(ChatModel):
             self.made.append(reply.calls[0])
         return reply
 
+    async def __aenter__(self) -> Timed:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.client.close()
+
 
 def same(one: Call, other: Call) -> bool:
     """Whether two calls are equal as JSON."""
     return one.name == other.name and dict(one.arguments) == dict(other.arguments)
+
+
+class Task(NamedTuple):
+    """What a task took, in seconds, with its call and its answer apart; and how many calls were guessed in time."""
+
+    whole_s: float
+    call_s: float
+    answer_s: float
+    hits: int
+
+
+def figures(tool_s: float, guess_s: float, taken: Mapping[str, Sequence[Task]]) -> dict[str, Any]:
+    """The row of one mean time of the tool.
+
+    Args:
+        tool_s: the mean time (T).
+        guess_s: the mean time of a guess (g).
+        taken: tasks by arm, plain first, in one order.
+    """
+    plain = taken["plain"]
+    call_s, answer_s = (statistics.mean(getattr(task, name) for task in plain) for name in ("call_s", "answer_s"))
+    found: dict[str, Any] = {
+        "T": round(tool_s, 2), "G": round(call_s, 2), "F": round(answer_s, 2),
+        "plain": round(statistics.mean(task.whole_s for task in plain), 2),
+    }  # fmt: skip
+    for arm, tasks in taken.items():
+        if arm == "plain":
+            continue
+        hits = sum(task.hits for task in tasks) / len(tasks)
+        overlap_s = max(0.0, min(tool_s, call_s - guess_s))
+        found[arm] = {
+            "hits": round(hits, 2),
+            "saved": round(1 - sum(task.whole_s for task in tasks) / sum(task.whole_s for task in plain), 3),
+            "by task": [round(1 - own.whole_s / other.whole_s, 3) for own, other in zip(tasks, plain, strict=True)],
+            "G": round(statistics.mean(task.call_s for task in tasks), 2),
+            "equation": round(hits * overlap_s / (call_s + answer_s + tool_s), 3),
+        }  # fmt: skip
+    return found
+
+
+def servers_of(a: argparse.Namespace) -> int:
+    """How many servers a run needs: the main one alone where alpha is known and guesses are recorded."""
+    return 1 if a.alone is not None and "guesser" not in a.arms else 2
+
+
+async def alone(a: argparse.Namespace, tools: list[dict[str, Any]], asked: Sequence[list[Message]]) -> dict[str, Any]:
+    """Both models, one question after another: how often their calls are equal, and what each takes without load."""
+    async with Timed(a.ports[0], tools) as main, Timed(a.ports[1], tools) as small:
+        for model in (main, small)[: servers_of(a)] if not a.running else ():
+            await model.reply(asked[0])  # reads the list of tools, which is in the prefix cache from then on
+        if a.alone is not None:
+            return {"G alone": a.alone[0], "g alone": a.alone[1]}
+        for model in (main, small):
+            model.seconds = [], []
+        equal = []
+        for messages in asked:
+            call = (await main.reply(messages)).calls[0]
+            equal.append(same(call, (await small.reply(messages)).calls[0]))
+        seconds = [statistics.mean(model.seconds[0]) for model in (main, small)]
+    return {"alpha": [sum(equal), len(equal)], "G alone": round(seconds[0], 3), "g alone": round(seconds[1], 3)}
 
 
 async def measure(a: argparse.Namespace) -> dict[str, Any]:
@@ -138,27 +205,14 @@ async def measure(a: argparse.Namespace) -> dict[str, Any]:
     questions, tools = rows(a.data, a.tasks)
     bundle = bundle_of(a.model, tools)
     rules, checker = Rules.from_bundle(bundle), CallChecker(bundle)
-    main, small = (Timed(port, tools) for port in a.ports)
-    questions = questions[: a.first]
-    asked = [[{"role": "user", "content": question}] for question in questions]
-    for model in (main, small) if not a.running else ():  # the list of tools is read once, and then in the prefix cache
-        await model.reply(asked[0])
-    found: dict[str, Any] = {}
-    if a.alone is None:
-        for model in (main, small):
-            model.seconds, model.made = ([], []), []
-        alpha = []
-        for messages in asked:  # alone, one after another: G and g without each other
-            call = (await main.reply(messages)).calls[0]
-            alpha.append(same(call, (await small.reply(messages)).calls[0]))
-        found["alpha"] = [sum(alpha), len(alpha)]
-    alone_s, guess_s = a.alone or [statistics.mean(model.seconds[0]) for model in (main, small)]
-    found |= {"G alone": round(alone_s, 2), "g alone": round(guess_s, 2), "tools": []}
+    asked = [[{"role": "user", "content": question}] for question in questions[: a.first]]
+    found = await alone(a, tools, asked)
+    guess_s = found["g alone"]
     print(json.dumps(found), flush=True)
+    found["tools"] = []
     made: dict[int, Call] = {}
 
-    async def once(n: int, arm: str, tool_s: float) -> tuple[float, list[float], list[float], int]:
-        own, guess = Timed(a.ports[0], tools), Timed(a.ports[1], tools)
+    async def once(n: int, arm: str, tool_s: float) -> Task:
         seconds = normal(tool_s)(Random(f"{n} {tool_s}"))
 
         async def tool(**_: Any) -> str:
@@ -180,60 +234,53 @@ async def measure(a: argparse.Namespace) -> dict[str, Any]:
             return [real if arm == "guesser" else recorded]
 
         toolset = Toolset({one["name"]: tool for one in tools}, timeout_s=600)
-        async with Executor(toolset, rules, checker.accepts, Limits(sample_timeout_s=600)) as executor:
+        async with (
+            Timed(a.ports[0], tools) as own,
+            Timed(a.ports[1], tools) as guess,
+            Executor(toolset, rules, checker.accepts, Limits(sample_timeout_s=600)) as executor,
+        ):
             begin = time.perf_counter()
             await run_agent(own, executor, asked[n], None if arm == "plain" else guesser, max_turns=2)
+            whole_s = time.perf_counter() - begin
             made[n] = own.made[0]
-            return time.perf_counter() - begin, own.seconds[0], own.seconds[1], executor.counts.hits
+            (call_s,), (answer_s,) = own.seconds
+            return Task(whole_s, call_s, answer_s, executor.counts.hits)
 
     for tool_s in (share * found["G alone"] for share in a.tools):
-        taken: dict[str, list[tuple[float, list[float], list[float], int]]] = {arm: [] for arm in a.arms}
-        for at in range(0, len(questions), a.agents):
-            some = range(at, min(at + a.agents, len(questions)))
+        taken: dict[str, list[Task]] = {arm: [] for arm in a.arms}
+        for at in range(0, len(asked), a.agents):
+            some = range(at, min(at + a.agents, len(asked)))
             for arm in a.arms:
                 taken[arm] += await asyncio.gather(*(once(n, arm, tool_s) for n in some))
-        whole = {arm: [one[0] for one in each] for arm, each in taken.items()}
-        rest = statistics.mean(second for one in taken["plain"] for second in one[2])
-        write = statistics.mean(second for one in taken["plain"] for second in one[1])
-        row = {
-            "T": round(tool_s, 2),
-            "G": round(write, 2),
-            "F": round(rest, 2),
-            "plain": round(statistics.mean(whole["plain"]), 2),
-        }
-        for arm in a.arms[1:]:
-            hits = sum(one[3] for one in taken[arm]) / len(questions)
-            saved = [1 - b / a for a, b in zip(whole["plain"], whole[arm], strict=True)]
-            at_most = max(0.0, min(tool_s, write - guess_s))
-            row[arm] = {
-                "hits": round(hits, 2), "saved": round(1 - sum(whole[arm]) / sum(whole["plain"]), 3),
-                "by task": [round(one, 3) for one in saved],
-                "G": round(statistics.mean(second for one in taken[arm] for second in one[1]), 2),
-                "equation": round(hits * at_most / (write + rest + tool_s), 3),
-            }  # fmt: skip
+        row = figures(tool_s, guess_s, taken)
         found["tools"].append(row)
         print(json.dumps(row), flush=True)
     return found
 
 
-def main() -> None:
-    """Start the servers, measure, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, required=True, help="folder of a llama of transformers")
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data" / "bfcl")
-    parser.add_argument("--tasks", type=int, default=8)
-    parser.add_argument("--agents", type=int, default=1)
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    """The words of the command line."""
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--model", type=Path, required=True, help="folder of a llama of transformers")
+    words.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data" / "bfcl")
+    words.add_argument("--tasks", type=int, default=8)
+    words.add_argument("--agents", type=int, default=1)
+    words.add_argument(
         "--tools", type=float, nargs="+", default=[0.5, 1.0], help="mean time of the tool, as a share of G"
     )
-    parser.add_argument("--ports", type=int, nargs=2, default=(18_481, 18_482))
-    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS), help="plain first")
-    parser.add_argument("--alone", type=float, nargs=2, help="G and g of an earlier run, whose alpha is known")
-    parser.add_argument("--running", action="store_true", help="the servers are up, with the same tasks")
-    parser.add_argument("--first", type=int, help="run so many of the tasks")
-    parser.add_argument("--serve", type=int)
-    parser.add_argument("--integers", action="store_true")
-    a = parser.parse_args()
+    words.add_argument("--ports", type=int, nargs=2, default=(18_481, 18_482))
+    words.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS), help="plain first")
+    words.add_argument("--alone", type=float, nargs=2, help="G and g of an earlier run, whose alpha is known")
+    words.add_argument("--running", action="store_true", help="the servers are up, with the same tasks")
+    words.add_argument("--first", type=int, help="run so many of the tasks")
+    words.add_argument("--serve", type=int)
+    words.add_argument("--integers", action="store_true")
+    return words
+
+
+def main() -> None:
+    """Start the servers, measure, print."""
+    a = parser().parse_args()
     if a.serve:
         serve(a)
         return
@@ -241,11 +288,11 @@ def main() -> None:
     command = [sys.executable, "-m", "benchmarks.speculate_real", *common]
     servers = [
         subprocess.Popen([*command, "--serve", str(port), *["--integers"] * (port == a.ports[1])])
-        for port in a.ports
+        for port in a.ports[: servers_of(a)]
         if not a.running
     ]
     try:
-        for port in a.ports:
+        for port in a.ports[: servers_of(a)]:
             wait_for(port, 600)
         asyncio.run(measure(a))
     finally:

@@ -25,7 +25,7 @@ from random import Random
 from typing import Any
 
 from toolc.runtime import Call
-from toolc.runtime.speculate.agent import ChatModel, Message, Reply, Watch, assistant_message, run_agent
+from toolc.runtime.speculate.agent import ChatModel, Hooks, Message, Reply, assistant_message, run_agent
 from toolc.runtime.speculate.chart import draw
 from toolc.runtime.speculate.clock import run_virtual
 from toolc.runtime.speculate.executor import Executor, Limits
@@ -78,7 +78,7 @@ class Written(ChatModel):
     def __init__(self, server: Server, task: Task, counts: tuple[int, int]) -> None:
         self.server, self.task, self.counts = server, task, counts
 
-    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
+    async def reply(self, messages: Sequence[Message], hooks: Hooks | None = None) -> Reply:
         turn = sum(message["role"] == "assistant" for message in messages)
         await self.server.write(self.counts[min(turn, 1)])
         if turn >= len(self.task.calls):

@@ -190,7 +190,7 @@ def test_what_a_line_is_learned_from(model: Model) -> None:
     """Places behind the question, but for the result's, before which a call is due; figures as of transformers."""
     lines = [rows.Line(" 1+2=", "3", " now", 0), rows.Line(" it is", " 45", ".", 0)]
     lead = ["Q: a\nA:", "Q: longer\nA:"]
-    seen = rows.look(model, "a prompt", lead, lines)
+    places = rows.look(model, "a prompt", lead, lines)
     for n, (first, line) in enumerate(zip(lead, lines, strict=True)):
         head, begin, before, result, after = map(model.encode, ("a prompt", first, *line[:3]))
         tokens = [*head, *begin, *before, *result, *after]
@@ -198,13 +198,13 @@ def test_what_a_line_is_learned_from(model: Model) -> None:
             logits = model.llama.hf(torch.tensor([tokens])).logits[0]
         start = len(head) + len(begin) - 1
         due = start + len(before)
-        places = [*range(start, due + 1), *range(due + len(result), len(tokens) - 1)]
-        here = seen.line == n
-        assert seen.row[here].tolist() == [0 if place == due else -1 for place in places]
-        assert torch.allclose(seen.every[here], logits[places].logsumexp(-1), atol=1e-4)
-        assert torch.allclose(seen.best[here], logits[places].max(-1).values, atol=1e-4)
-        wanted = torch.stack([logits[place, tokens[place + 1]] for place in places])
-        assert torch.allclose(seen.wanted[here][:-1], wanted[:-1], atol=1e-4)
+        numbers = [*range(start, due + 1), *range(due + len(result), len(tokens) - 1)]
+        here = places.line == n
+        assert places.row[here].tolist() == [0 if place == due else -1 for place in numbers]
+        assert torch.allclose(places.log_sum[here], logits[numbers].logsumexp(-1), atol=1e-4)
+        assert torch.allclose(places.best[here], logits[numbers].max(-1).values, atol=1e-4)
+        wanted = torch.stack([logits[place, tokens[place + 1]] for place in numbers])
+        assert torch.allclose(places.wanted[here][:-1], wanted[:-1], atol=1e-4)
 
 
 def test_rows_are_fitted() -> None:
@@ -214,13 +214,13 @@ def test_rows_are_fitted() -> None:
     row = torch.arange(count) % 3 - 1
     states = torch.randn(count, wide) * 0.1 + torch.eye(wide)[row + 1] * 3
     flat = torch.zeros(count)
-    seen = rows.Seen(states, flat + 5, flat + 3, flat + 3, row, torch.arange(count) // 3)
-    found, about = rows.fit(seen, 2)
+    places = rows.Places(states, flat + 5, flat + 3, flat + 3, row, torch.arange(count) // 3)
+    found, about = rows.fit(places, 2)
     assert about["held out"] < about["before"] / 4
-    assert rows.fired(found, seen).tolist() == row.tolist()
-    whole = torch.cat([seen.every[:, None], states @ found.T], 1).logsumexp(-1)
-    own = torch.where(row < 0, seen.wanted, (states * found[row.clamp(min=0)]).sum(-1))
-    assert rows.loss(found, seen).item() == pytest.approx((whole - own).mean().item(), abs=1e-5)
+    assert rows.fired(found, places).tolist() == row.tolist()
+    whole = torch.cat([places.log_sum[:, None], states @ found.T], 1).logsumexp(-1)
+    own = torch.where(row < 0, places.wanted, (states * found[row.clamp(min=0)]).sum(-1))
+    assert rows.loss(found, places).item() == pytest.approx((whole - own).mean().item(), abs=1e-5)
 
 
 def _unseen_data(folder: Path) -> Path:
@@ -253,6 +253,9 @@ def test_a_run_of_unseen_tools(
     command.main([*words, "--parts", "lines,oh,kamel"])
     assert out.read_text() == text
     found = [json.loads(line) for line in text.splitlines()]
+    out.write_text("".join(line for line in text.splitlines(True) if '"part": "oh", "arm": "list"' not in line))
+    command.main([*words, "--parts", "lines,oh,kamel"])
+    assert out.read_text() != text and sorted(out.read_text().splitlines()) == sorted(text.splitlines())
     arms = {(row["part"], row["arm"]) for row in found}
     assert arms == {
         *(("lines", arm) for arm in ("rows", "side", "list")), *(("oh", arm) for arm in unseen.ARMS),

@@ -1,8 +1,9 @@
 """Train rows of the output embedding of a frozen model: one for ``<T>`` (ToolDec), or one a tool (ToolkenGPT).
 
-    lines   texts in which a call is due at one place
-    seen    what the frozen model has there: computed once, as nothing below the rows changes
-    rows    fitted by Adam to the model's own loss: cross entropy over the vocabulary and the rows, at every place
+    lines    texts in which a call is due at one place
+    places   where a token of a line is predicted, and what the frozen model has there: computed once, as nothing below
+             the rows changes
+    rows     fitted by Adam to the model's own loss: cross entropy over the vocabulary and the rows, at every place
 
 The loss needs of the vocabulary only the sum of its exponentials and the wanted token's logit, so an epoch over some
 thousand places takes milliseconds. A tenth of the lines is held out, and says when to stop.
@@ -35,12 +36,12 @@ class Line(NamedTuple):
 
 
 @dataclass
-class Seen:
-    """Places of lines.
+class Places:
+    """What the frozen model has at P places of some lines, where it predicts the next token.
 
     Attributes:
         states: float32 [P, D].
-        every: log of the sum of exponentials of all logits of the vocabulary, [P].
+        log_sum: log of the sum of exponentials of all logits of the vocabulary, [P].
         wanted: logit of the token that stands there, [P]; any where a row is due.
         best: the highest logit, [P].
         row: the row that is due, int64 [P]; -1 where none is.
@@ -48,20 +49,20 @@ class Seen:
     """
 
     states: torch.Tensor
-    every: torch.Tensor
+    log_sum: torch.Tensor
     wanted: torch.Tensor
     best: torch.Tensor
     row: torch.Tensor
     line: torch.Tensor
 
-    def of(self, lines: torch.Tensor) -> Seen:
+    def of(self, lines: torch.Tensor) -> Places:
         """The places of some lines, given as bool by number of line."""
         at = lines[self.line]
-        return Seen(*(getattr(self, name)[at] for name in self.__dataclass_fields__))
+        return Places(*(getattr(self, name)[at] for name in self.__dataclass_fields__))
 
 
 @torch.inference_mode()
-def look(model: Model, head: str, lead: Sequence[str], lines: Sequence[Line], batch: int = 16) -> Seen:
+def look(model: Model, head: str, lead: Sequence[str], lines: Sequence[Line], batch: int = 16) -> Places:
     """Read lines behind a prompt.
 
     Args:
@@ -92,23 +93,23 @@ def look(model: Model, head: str, lead: Sequence[str], lines: Sequence[Line], ba
             wanted = logits.gather(1, follow[:, None])[:, 0]
             line = torch.full_like(row, number)
             found.append((own, logits.logsumexp(-1), wanted, logits.max(-1).values, row, line))
-    return Seen(*(torch.cat(each).clone() for each in zip(*found, strict=True)))
+    return Places(*(torch.cat(each).clone() for each in zip(*found, strict=True)))
 
 
-def loss(rows: torch.Tensor, seen: Seen) -> torch.Tensor:
+def loss(rows: torch.Tensor, places: Places) -> torch.Tensor:
     """Cross entropy, the mean over the places."""
-    scores = linear(seen.states, rows)
-    whole = torch.logaddexp(seen.every, scores.logsumexp(-1))
-    due = scores.gather(1, seen.row.clamp(min=0)[:, None])[:, 0]
-    return (whole - torch.where(seen.row < 0, seen.wanted, due)).mean()
+    scores = linear(places.states, rows)
+    whole = torch.logaddexp(places.log_sum, scores.logsumexp(-1))
+    due = scores.gather(1, places.row.clamp(min=0)[:, None])[:, 0]
+    return (whole - torch.where(places.row < 0, places.wanted, due)).mean()
 
 
-def fit(seen: Seen, count: int, rate: float = 0.01) -> tuple[torch.Tensor, dict[str, float]]:
+def fit(places: Places, count: int, rate: float = 0.01) -> tuple[torch.Tensor, dict[str, float]]:
     """Rows, float32 [count, D], that are best on the lines held out; and the losses before, and at the best step."""
-    numbers = torch.arange(int(seen.line.max()) + 1)
-    held = seen.of(numbers % 10 == 9)
-    learned = seen.of(numbers % 10 != 9)
-    rows = torch.zeros(count, seen.states.shape[1], requires_grad=True)
+    numbers = torch.arange(int(places.line.max()) + 1)
+    held = places.of(numbers % 10 == 9)
+    learned = places.of(numbers % 10 != 9)
+    rows = torch.zeros(count, places.states.shape[1], requires_grad=True)
     adam = torch.optim.Adam([rows], rate)
     first = lowest = float(loss(rows.detach(), held))
     best, step_of_best = rows.detach().clone(), 0
@@ -121,7 +122,7 @@ def fit(seen: Seen, count: int, rate: float = 0.01) -> tuple[torch.Tensor, dict[
     return best, {"before": first, "held out": lowest, "step": step_of_best}
 
 
-def fired(rows: torch.Tensor, seen: Seen) -> torch.Tensor:
+def fired(rows: torch.Tensor, places: Places) -> torch.Tensor:
     """The row that a greedy model writes at each place, int64 [P]; -1: a token of the vocabulary."""
-    score, row = linear(seen.states, rows).max(-1)
-    return torch.where(score > seen.best, row, -1)
+    score, row = linear(places.states, rows).max(-1)
+    return torch.where(score > places.best, row, -1)

@@ -142,20 +142,23 @@ def action_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
 
 def unseen_table(rows: Sequence[dict[str, Any]]) -> str:
     """Unseen tools: who is called, of problems whose tools were all seen, and of others."""
+    named = any("named" in row for row in rows)
     out = []
     for arm in dict.fromkeys(row["arm"] for row in rows):
         line = [arm]
         for seen in (True, False):
             some = [row for row in rows if row["arm"] == arm and row["id"] != "fit" and row["seen"] == seen]
-            count = len(some)
-            line += [
-                str(count), share(sum(bool(row["called"]) for row in some), count),
-                share(sum(set(row["wanted"]) <= set(row["called"]) for row in some), count),
-                share(sum(row["right"] for row in some), count),
-            ]  # fmt: skip
+            counted = [
+                sum(bool(row["called"]) for row in some),
+                sum(row["right"] if named else set(row["wanted"]) <= set(row["called"]) for row in some),
+                sum([row["named"]] == row["wanted"] if named else row["right"] for row in some),
+            ]
+            line += [str(len(some)), *(share(count, len(some)) for count in counted)]
         out.append(line)
-    head = [f"{kind}: {one}" for kind in ("seen", "unseen") for one in ("problems", "calls", "its tools", "right")]
-    return _table(["arm", *head], out)
+    columns = (
+        ("places", "calls", "right", "right name if asked") if named else ("problems", "calls", "its tools", "right")
+    )
+    return _table(["arm", *(f"{kind}: {one}" for kind in ("seen", "unseen") for one in columns)], out)
 
 
 def plot(path: Path) -> str:

@@ -1,13 +1,15 @@
-"""Unseen tools (ToolDec, figure 5a): rows trained on some tools, and calls of all.
+"""Measure calls of unseen tools (ToolDec, figure 5a): rows are trained on some tools, and all may be called.
 
     python -m benchmarks.tooldec unseen --model FOLDER --data FOLDER --out unseen.jsonl [--parts lines,oh,mh,kamel]
 
-The first 4 of FuncQA's 13 functions are seen, and the first 30 of KAMEL's 234 relations: only their training lines are
-learned from (rows.py). One JSON line a fit, a line, a problem or a question.
+The first 4 of FuncQA's 13 functions are *seen*, and the first 30 of KAMEL's 234 relations: only their training lines
+are learned from (rows.py). A row *fires* at a place where it is likelier than every token: there a tool is called. One
+JSON line a fit, a line, a problem or a question.
 
     rows    one row a seen tool, as ToolkenGPT: where a row is the likeliest token its tool is called, any other is not
     side    one row for <T>; then a name of all tools under the bundle, in a side prompt that lists them (appendix A.2)
     list    the same, and the side prompt has the list alone, without examples
+    names   of KAMEL: one row for <T>; then a name of all tools under the bundle, behind two examples, without a list
     plain   nothing is trained, nothing is called
 
 The side prompt's examples are training lines of seen tools, so they show no name of an unseen one. Arguments of FuncQA
@@ -18,6 +20,8 @@ five calls at most.
     lines   training lines of FuncQA that were not learned from, 10 a function, up to the place where a call is due
     oh, mh  FuncQA's problems, one hop and many
     kamel   questions of 100 relations, at the place where a call is due
+
+`named` in a record is the name that stands where a call is due, whether one fires there or not.
 
 Leaves out   arguments of KAMEL: the annotation has none.
 """
@@ -30,6 +34,8 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -80,22 +86,24 @@ class Prompts:
     Attributes:
         form: of a question.
         head: examples without calls, in which problems are answered.
+        training: function → its training lines, as the function `training` reads them.
+        side: arm → its side prompt.
     """
 
     def __init__(self, model: Model, data: Path, which: str) -> None:
         self.model, self.folder = model, data / "funcqa" / f"template_{which}"
         self.form = "Q: {}\nA:" if which == "oh" else "Question: {}\nAnswer:"
-        self.lines = {name: training(data, name) for name in FUNCTIONS}
+        self.training = {name: training(data, name) for name in FUNCTIONS}
         self.head = self._before_question("llama_general.txt")
         self.bundle = bundle_of(model)
         listed = f"Which function is called? Functions: {', '.join(FUNCTIONS)}.\n\n"
         shots = []
         for name in SEEN:
-            question, line, arguments = self.lines[name][0]
+            question, line, arguments = self.training[name][0]
             shots.append(f"{self.form.format(question)}{line.before}<T>{name}{arguments}\n\n")
         self.side = {"side": listed + "".join(shots), "list": listed}
         self._arguments: dict[str, str] = {}
-        self._looked: rows.Seen | None = None
+        self._places: rows.Places | None = None
         self._fits: dict[bool, tuple[torch.Tensor, dict[str, Any]]] = {}
 
     def _before_question(self, name: str) -> str:
@@ -110,20 +118,21 @@ class Prompts:
 
     def fitted(self, each: bool) -> tuple[torch.Tensor, dict[str, Any]]:
         """Rows of the seen functions, or one row; and how it went."""
-        chosen = [(number, one) for number, name in enumerate(SEEN) for one in self.lines[name]]
+        chosen = [(number, one) for number, name in enumerate(SEEN) for one in self.training[name]]
         random.Random(1).shuffle(chosen)
         lines = [one[1]._replace(row=number if each else 0) for number, one in chosen]
         lead = [self.form.format(one[0]) for _, one in chosen]
-        seen = self._seen(lead, lines)
-        seen.row = torch.where(seen.row < 0, seen.row, torch.tensor([line.row for line in lines])[seen.line])
+        places = self._read(lead, lines)
+        due = torch.tensor([line.row for line in lines])[places.line]
+        places.row = torch.where(places.row < 0, places.row, due)
         if each not in self._fits:
-            self._fits[each] = rows.fit(seen, len(SEEN) if each else 1)
+            self._fits[each] = rows.fit(places, len(SEEN) if each else 1)
         return self._fits[each]
 
-    def _seen(self, lead: list[str], lines: list[Line]) -> rows.Seen:
-        if self._looked is None:
-            self._looked = rows.look(self.model, self.head, lead, lines)
-        return replace(self._looked)
+    def _read(self, lead: list[str], lines: list[Line]) -> rows.Places:
+        if self._places is None:
+            self._places = rows.look(self.model, self.head, lead, lines)
+        return replace(self._places)
 
 
 class Text(Row):
@@ -270,29 +279,32 @@ def funcqa(model: Model, data: Path, which: str, count: int, arms: Sequence[str]
     model.llama.head = plain
 
 
-def lines(model: Model, data: Path) -> Iterator[dict[str, Any]]:
+def held_out_lines(model: Model, data: Path) -> Iterator[dict[str, Any]]:
     """Records of training lines that were not learned from: of seen functions those held out, 10 of each unseen one."""
     prompts, plain = Prompts(model, data, "oh"), model.llama.head
-    chosen = [(number, one) for number, name in enumerate(SEEN) for one in prompts.lines[name]]
+    chosen = [(number, one) for number, name in enumerate(SEEN) for one in prompts.training[name]]
     random.Random(1).shuffle(chosen)
     held = [(SEEN[number], one) for place, (number, one) in enumerate(chosen) if place % 10 == 9]
-    some = held + [(name, one) for name in FUNCTIONS if name not in SEEN for one in prompts.lines[name][:10]]
+    some = held + [(name, one) for name in FUNCTIONS if name not in SEEN for one in prompts.training[name][:10]]
     fits = {arm: prompts.fitted(each=arm == "rows") for arm in ("rows", "side")}
     starts = [prompts.form.format(question) for _, (question, _, _) in some]
-    seen = rows.look(model, prompts.head, starts, [line for _, (_, line, _) in some])
+    places = rows.look(model, prompts.head, starts, [line for _, (_, line, _) in some])
     calls = [f"{start}{line.before}<T>" for start, (_, (_, line, _)) in zip(starts, some, strict=True)]
     model.llama.head = plain
     chosen_names = {arm: named(model, prompts.side[arm], calls, prompts.bundle) for arm in prompts.side}
     for arm in ("rows", "side", "list"):
-        found = rows.fired(fits["rows" if arm == "rows" else "side"][0], seen)
+        trained_rows = fits["rows" if arm == "rows" else "side"][0]
+        found = rows.fired(trained_rows, places)
         for n, (name, _) in enumerate(some):
-            here = seen.line == n
-            due = int(found[here & (seen.row >= 0)][0])
-            called = "" if due < 0 else SEEN[due] if arm == "rows" else chosen_names[arm][n]
+            here = places.line == n
+            due = here & (places.row >= 0)
+            likeliest_row = int((places.states[due] @ trained_rows.T).argmax())
+            tool = SEEN[likeliest_row] if arm == "rows" else chosen_names[arm][n]
+            fires = int(found[due][0]) >= 0
             yield {
-                "arm": arm, "id": n, "seen": name in SEEN, "wanted": [name], "called": [called] * bool(called),
-                "named": "" if arm == "rows" else chosen_names[arm][n], "right": called == name,
-                "early": int((found[here & (seen.row < 0)] >= 0).sum()), "places": int(here.sum()),
+                "arm": arm, "id": n, "seen": name in SEEN, "wanted": [name], "called": [tool] * fires,
+                "named": tool, "right": fires and tool == name,
+                "early": int((found[here & (places.row < 0)] >= 0).sum()), "places": int(here.sum()),
             }  # fmt: skip
 
 
@@ -318,28 +330,28 @@ def relations(model: Model, data: Path, count: int) -> Iterator[dict[str, Any]]:
     codes = list(listed.names)[:SEEN_RELATIONS]
     learned = kamel_lines(data, codes)
     random.Random(1).shuffle(learned)
-    places = rows.look(model, "", [""] * len(learned), learned)
-    each, about = rows.fit(places, len(codes))
+    trained_at = rows.look(model, "", [""] * len(learned), learned)
+    each, about = rows.fit(trained_at, len(codes))
     yield {"arm": "rows", "id": "fit", **about}
-    places.row = places.row.clamp(max=0)
-    one, about = rows.fit(places, 1)
+    trained_at.row = trained_at.row.clamp(max=0)
+    one, about = rows.fit(trained_at, 1)
     yield {"arm": "names", "id": "fit", **about}
     questions = json.loads((data / "kamel" / "test_first_100.json").read_text(encoding="utf-8"))[:count]
     texts = [f"Question: {question['question']}\nAnswer: The answer is" for question in questions]
-    seen = rows.look(model, "", [""] * len(texts), [Line(text, " .", "", 0) for text in texts])
+    asked_at = rows.look(model, "", [""] * len(texts), [Line(text, " .", "", 0) for text in texts])
     bundle = compile_tools(
         listed.tools, model.folder, options=Options(repair=True, protocol="toolkengpt", closed=True)
     ).bundle
     chosen = named(model, listed.shots(2), [f"{text} <T>" for text in texts], bundle)
-    due = seen.row >= 0
-    order = seen.line[due]
-    of_rows, of_one = rows.fired(each, seen)[due], rows.fired(one, seen)[due]
-    forced = (seen.states[due] @ each.T).argmax(-1)
+    due = asked_at.row >= 0
+    order = asked_at.line[due]
+    of_rows, of_one = rows.fired(each, asked_at)[due], rows.fired(one, asked_at)[due]
+    likeliest_row = (asked_at.states[due] @ each.T).argmax(-1)
     for place in torch.argsort(order).tolist():
         n = int(order[place])
         code = questions[n]["api"]
         for arm, fires, tool in (
-            ("rows", int(of_rows[place]) >= 0, listed.names[codes[int(forced[place])]]),
+            ("rows", int(of_rows[place]) >= 0, listed.names[codes[int(likeliest_row[place])]]),
             ("names", int(of_one[place]) >= 0, chosen[n]),
         ):
             yield {
@@ -348,25 +360,30 @@ def relations(model: Model, data: Path, count: int) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
+def missing(
+    model: Model, data: Path, parts: list[str], count: int, arms: Sequence[str], done: set[tuple[str, str]]
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Parts whose records are not there, and of FuncQA's problems arms; each with its records."""
+    for part in parts:
+        if part in TOKENS:
+            left = [arm for arm in arms if (part, arm) not in done]
+            found = funcqa(model, data, part, count, left) if left else ()
+            yield from ((part, list(group)) for _, group in groupby(found, itemgetter("arm")))
+        elif part not in {one for one, _ in done}:
+            yield part, list(held_out_lines(model, data) if part == "lines" else relations(model, data, count))
+
+
 def measure(
     model: Model, data: Path, out: Path, parts: list[str], count: int = QUESTIONS, arms: Sequence[str] = ARMS
 ) -> None:
-    """Run parts, and write their records to a file; a part that the file holds is not run again.
+    """Write the records of parts to a file, but for those that it holds.
 
     Args:
         count: problems of FuncQA and questions of KAMEL, at most.
         arms: of FuncQA's problems.
     """
-    done = set()
-    if out.exists():
-        done = {json.loads(line)["part"] for line in out.read_text(encoding="utf-8").splitlines()}
-    for part in parts:
-        if part in done:
-            continue
-        if part == "lines":
-            found = lines(model, data)
-        else:
-            found = relations(model, data, count) if part == "kamel" else funcqa(model, data, part, count, arms)
-        text = "".join(json.dumps({"part": part, **row}, ensure_ascii=False) + "\n" for row in found)
+    held = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()] if out.exists() else []
+    for part, group in missing(model, data, parts, count, arms, {(row["part"], row["arm"]) for row in held}):
+        text = "".join(json.dumps({"part": part, **row}, ensure_ascii=False) + "\n" for row in group)
         with out.open("a", encoding="utf-8") as file:
             file.write(text)

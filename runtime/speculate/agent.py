@@ -1,7 +1,13 @@
-"""An agent's loop over a model behind an OpenAI-compatible interface: ask, run the calls, answer, until there are none.
+"""Run an agent: ask a chat model, run the calls of its answer, ask again with their outputs, until it makes no call.
+
+    run_agent    the loop, with guessed calls beside each answer or without
+    ChatModel    what it asks: an endpoint (openai.py), an engine (service.py), a script (simulator.py)
+
+Messages are those of OpenAI's chat completions. A turn is one answer and the outputs of its calls. An engine with a
+tool cache can answer calls itself and write on: such a turn is *resident*, as its sequence stays in the engine.
 
 Leaves out   models: anything with the methods of ChatModel. Running calls: see executor.py.
-Invariants   the messages are the same with an executor that guesses and with one that does not.
+Invariants   the messages are the same with guesses and without.
 """
 
 from __future__ import annotations
@@ -28,10 +34,10 @@ class Reply:
 
     Attributes:
         message: the assistant's, as the API writes it.
-        calls: its calls.
-        resident: messages that the engine added before it, turns answered from its tool cache: calls and outputs.
-        cut: it reached `max_tokens`, which it shares with the turns before it in the same request. Asked for again,
-            with these in the messages, it has all of them to itself.
+        calls: the calls in it.
+        resident: messages of the resident turns before it in the same request: calls and outputs.
+        cut: the answer reached `max_tokens`, which it shares with the resident turns before it. Asked for again, with
+            those in the messages, it has all of them to itself.
     """
 
     message: Message
@@ -41,29 +47,33 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Watch:
-    """Who wants to know what becomes of a request before its answer is there.
+class Hooks:
+    """What a model calls while it works on a request, if it has a tool cache.
 
     Attributes:
-        begun: called with a function that hands over results, as soon as the engine can take some.
-        stayed: called with the messages that the engine has added so far, whenever a turn was answered there.
-        resident_turns: turns that the engine may answer so at most; None: as many as it likes.
+        on_start: called once outputs can be handed to the engine, with the function that does so.
+        on_resident: called after each resident turn, with the messages of all of them so far.
+        resident_turns: the most resident turns; None: no bound but the engine's own.
     """
 
-    begun: Callable[[Deliver], None]
-    stayed: Callable[[Sequence[Message]], None]
+    on_start: Callable[[Deliver], None]
+    on_resident: Callable[[Sequence[Message]], None]
     resident_turns: int | None = None
 
 
 class ChatModel(Protocol):
-    """What answers messages."""
+    """A model that answers a chat."""
 
-    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
-        """Answer the chat so far."""
+    async def reply(self, messages: Sequence[Message], hooks: Hooks | None = None) -> Reply:
+        """Answer the chat so far.
+
+        Args:
+            hooks: None, or what a model with a tool cache calls; any other model may ignore it.
+        """
         ...
 
     def sample(self, number: int) -> ChatModel:
-        """What answers the n-th of several guesses: with other random numbers, where a model has any."""
+        """The model of the n-th of several guesses: one with other random numbers, if it has any."""
         return self
 
 
@@ -72,10 +82,10 @@ class Transcript:
     """What an agent did.
 
     Attributes:
-        messages: all of them.
-        turns: answers that came to the client.
-        resident_turns: those that the engine answered before them.
-        outputs: of the calls that the client ran.
+        messages: those given, and all that followed.
+        turns: turns whose answer came to the client.
+        resident_turns: turns that stayed in the engine.
+        outputs: of the calls that the client ran, in order.
         stopped: the bound of `run_agent` that ended it, "max_turns" or "max_s"; empty: the model ended it.
     """
 
@@ -87,7 +97,7 @@ class Transcript:
 
 
 def assistant_message(content: str | None, calls: Iterable[Call]) -> Message:
-    """The message of an answer."""
+    """The assistant's message with a text, calls or both."""
     written = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.json}} for call in calls
     ]
@@ -138,7 +148,7 @@ async def run_agent(
     max_turns: int = 16,
     max_s: float = math.inf,
 ) -> Transcript:
-    """Run an agent to its end, or to a bound, which the transcript names.
+    """Run an agent until an answer has no calls, or to a bound, which the transcript names.
 
     Args:
         model: the main model.
@@ -157,16 +167,16 @@ async def run_agent(
     loop = asyncio.get_running_loop()
     until = loop.time() + max_s
     while (left := max_turns - transcript.turns - transcript.resident_turns) > 0:
-        seen = list(transcript.messages)
+        asked = list(transcript.messages)
 
-        def main(turn: Turn, seen: list[Message] = seen, left: int = left) -> Awaitable[Reply]:
-            def stayed(resident: Sequence[Message]) -> None:
+        def main(turn: Turn, asked: list[Message] = asked, left: int = left) -> Awaitable[Reply]:
+            def guess_next(resident: Sequence[Message]) -> None:
                 if guesser is not None:
-                    turn.guess(guesser([*seen, *resident]))
+                    turn.guess(guesser([*asked, *resident]))
 
-            return model.reply(seen, Watch(turn.deliver_to, stayed, left - 1))
+            return model.reply(asked, Hooks(turn.deliver_to, guess_next, left - 1))
 
-        samples = guesser(seen) if guesser is not None else ()
+        samples = guesser(asked) if guesser is not None else ()
         work = executor.turn(main, samples, lambda reply: reply.calls)
         done = await (work if max_s == math.inf else _within(work, until - loop.time(), executor.limits.grace_s))
         if done is None:
@@ -188,7 +198,7 @@ async def run_agent(
 
 
 async def _within(work: Coroutine[Any, Any, T], seconds: float, grace_s: float) -> T | None:
-    """What comes of it; None: it was not there in time, and is cancelled. It has some seconds to end then."""
+    """The result of some work; None if it takes longer than `seconds`: then it is cancelled, with `grace_s` to end."""
     task = asyncio.get_running_loop().create_task(work)
     try:
         await asyncio.wait([task], timeout=max(0.0, seconds))
@@ -200,7 +210,7 @@ async def _within(work: Coroutine[Any, Any, T], seconds: float, grace_s: float) 
 
 
 def guesses(model: ChatModel, messages: Sequence[Message], count: int) -> list[Sample]:
-    """λ samples of a speculative model."""
+    """Samples of a speculative model, as many as λ, for a guesser of `run_agent`."""
 
     def make(number: int) -> Sample:
         async def sample() -> Iterable[Call]:
@@ -211,15 +221,15 @@ def guesses(model: ChatModel, messages: Sequence[Message], count: int) -> list[S
     return [make(number) for number in range(count)]
 
 
-SPREAD = 0.7
-"""The least temperature of a guess beside another one: at 0, and a little above, they would be equal."""
+LEAST_TEMPERATURE = 0.7
+"""Of a second guess, and of those after it: at 0, and a little above, they would repeat the first."""
 
 
-def spread(number: int, seed: int | None, temperature: float | None) -> dict[str, Any]:
-    """Seed and temperature of one of several guesses: the first has those of the request; another one has a seed of
-    its own, and at least SPREAD for its temperature. What is None stays so."""
+def vary(number: int, seed: int | None, temperature: float | None) -> dict[str, Any]:
+    """Seed and temperature of the n-th of several guesses, from 0: the first has those of the request, any other one a
+    seed of its own and at least LEAST_TEMPERATURE. What is None stays so."""
     if seed is not None:
         seed = (seed + number) % 2**63
     if number and temperature is not None:
-        temperature = max(temperature, SPREAD)
+        temperature = max(temperature, LEAST_TEMPERATURE)
     return {"seed": seed, "temperature": temperature}

@@ -13,7 +13,7 @@ calls (`with_streaming_response`, threads, realtime) does not, and warns once. A
 nothing would run while it waits.
 
     a guess is asked    messages, and of the request's options those of `GUESSED`; then the wrapper's own `options`
-    of several          the first as the request says; the n-th with seed + n, and a temperature of at least SPREAD
+    of several          the first as the request says; the n-th with seed + n, and at least LEAST_TEMPERATURE
 
 Leaves out   the executor, its limits and rules: see executor.py. The agent's loop: see agent.py.
 Invariants   `create` asks the main endpoint exactly what it was asked (messages and tools that can be read only once
@@ -34,7 +34,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ..calls.events import Call
-from .agent import ChatModel, Message, Reply, Watch, assistant_message, calls_of, spread
+from .agent import ChatModel, Hooks, Message, Reply, assistant_message, calls_of, vary
 from .deltas import Gathered, first_choice
 from .errors import SpeculateError
 from .executor import Deliver, Executor, Sample, Turn
@@ -110,7 +110,7 @@ class SpeculativeOpenAI:
         asked = {name: options[name] for name in GUESSED if not _is_left_out(options.get(name))} | self.options
 
         def make(number: int) -> Sample:
-            varied = {name: value for name, value in _spread(number, asked).items() if value is not None}
+            varied = {name: value for name, value in _vary(number, asked).items() if value is not None}
 
             async def sample() -> Iterable[Call]:
                 done = await self.guess.chat.completions.create(
@@ -440,10 +440,10 @@ def _is_left_out(value: Any) -> bool:
     return value is None or type(value).__name__ in ("Omit", "NotGiven")
 
 
-def _spread(number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """See `spread`; what is no number is left to the endpoint to refuse."""
+def _vary(number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """See `vary`; what is no number is left to the endpoint to refuse."""
     seed, temperature = asked.get("seed"), asked.get("temperature")
-    return spread(
+    return vary(
         number,
         seed if isinstance(seed, int) else None,
         temperature if isinstance(temperature, (int, float)) else None,
@@ -500,35 +500,35 @@ class OpenAIModel(ChatModel):
 
     def sample(self, number: int) -> OpenAIModel:
         """See ChatModel."""
-        varied = {name: value for name, value in _spread(number, self.options).items() if value is not None}
+        varied = {name: value for name, value in _vary(number, self.options).items() if value is not None}
         return OpenAIModel(self.client, self.model, self.options | varied, self.cached)
 
-    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
+    async def reply(self, messages: Sequence[Message], hooks: Hooks | None = None) -> Reply:
         """See ChatModel."""
         asked = {"model": self.model, "messages": list(messages), **self.options}
-        if not self.cached or watch is None:
+        if not self.cached or hooks is None:
             done = await self.client.chat.completions.create(**asked)
             message = done.choices[0].message
             calls = calls_of(message.model_dump())
             resident = tuple((message.model_extra or {}).get("resident") or ())
             cut = done.choices[0].finish_reason == "length"
             return Reply(assistant_message(message.content, calls), calls, resident, cut)
-        most = getattr(watch, "resident_turns", None)  # whoever watches need not know of it
+        most = getattr(hooks, "resident_turns", None)  # hooks of a caller need not have it
         if most is not None:
             more = {"max_resident_turns": most}
             asked["extra_body"] = {**(asked.get("extra_body") or {}), **more}
-        return await self._streamed(asked, watch)
+        return await self._streamed(asked, hooks)
 
-    async def _streamed(self, asked: dict[str, Any], watch: Watch) -> Reply:
+    async def _streamed(self, asked: dict[str, Any], hooks: Hooks) -> Reply:
         gathered, begun = Gathered(), False
         stream = await self.client.chat.completions.create(**asked, stream=True)
         async with stream:
             async for chunk in stream:
                 if not begun:
-                    watch.begun(self._deliver(chunk.id))
+                    hooks.on_start(self._deliver(chunk.id))
                     begun = True
                 if gathered.add(chunk):
-                    watch.stayed(gathered.resident)
+                    hooks.on_resident(gathered.resident)
         if gathered.finish is None:
             raise SpeculateError("the answer broke off")
         message = gathered.message

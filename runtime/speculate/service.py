@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from ..calls.events import Call
-from .agent import ChatModel, Message, Reply, Watch, assistant_message, spread, tool_message
+from .agent import ChatModel, Hooks, Message, Reply, assistant_message, tool_message, vary
 from .chat import Chat
 from .deltas import call_id
 from .engine import Engine, Running, Sampling, Step, TurnEnd
@@ -127,16 +127,16 @@ class LocalModel(ChatModel):
     def sample(self, number: int) -> LocalModel:
         """See ChatModel."""
         sampling = self.request.sampling
-        sampling = replace(sampling, **spread(number, sampling.seed, sampling.temperature))
+        sampling = replace(sampling, **vary(number, sampling.seed, sampling.temperature))
         return LocalModel(self.service, replace(self.request, sampling=sampling), self.before)
 
-    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
+    async def reply(self, messages: Sequence[Message], hooks: Hooks | None = None) -> Reply:
         """See ChatModel."""
         if self.before is not None:
             await self.before()
         sampling = self.request.sampling
-        if watch is not None:
-            sampling = replace(sampling, resident_turns=watch.resident_turns)
+        if hooks is not None:
+            sampling = replace(sampling, resident_turns=hooks.resident_turns)
         running = self.service.begin(replace(self.request, messages=messages, sampling=sampling))
 
         async def deliver(call: Call, output: Output) -> None:
@@ -144,8 +144,8 @@ class LocalModel(ChatModel):
             arguments = dict(call.arguments)
             self.service.engine.cache_output(running.id, running.user, call.name, arguments, output.text, limit)
 
-        if watch is not None:
-            watch.begun(deliver)
+        if hooks is not None:
+            hooks.on_start(deliver)
         resident: list[Message] = []
         async for event in self.service.run(running):
             if isinstance(event, Turn):
@@ -153,6 +153,6 @@ class LocalModel(ChatModel):
                     cut = event.end.reason == "length"
                     return Reply(event.messages[0], event.calls, tuple(resident), cut)
                 resident += event.messages
-                if watch is not None:
-                    watch.stayed(resident)
+                if hooks is not None:
+                    hooks.on_resident(resident)
         raise SpeculateError("the engine gave the request up")

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..calls.events import Call
 from ..calls.text_stream import TextStream
-from .agent import ChatModel, Message, Reply, Transcript, Watch, assistant_message, run_agent
+from .agent import ChatModel, Hooks, Message, Reply, Transcript, assistant_message, run_agent
 from .clock import run_virtual
 from .executor import Executor, Limits, Sample
 from .rules import Rules, ToolRule
@@ -141,7 +141,7 @@ class ScriptedChat(ChatModel):
     def __init__(self, task: Task, seconds: Seconds, seed: int) -> None:
         self.task, self.seconds, self.seed = task, seconds, seed
 
-    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
+    async def reply(self, messages: Sequence[Message], hooks: Hooks | None = None) -> Reply:
         """See ChatModel."""
         turn = sum(message["role"] == "assistant" for message in messages)
         if turn >= len(self.task.calls):

@@ -227,11 +227,11 @@ def test_calls_without_numbers_are_told_apart_by_their_ids() -> None:
 
 def test_arguments_that_are_no_text_are_no_call_of_an_agent() -> None:
     model = OpenAIModel(endpoint(lambda: Stream(ODD_CHUNKS["arguments no text"])), "m", {}, cached=True)
-    watch: Any = SimpleNamespace(begun=lambda _: None, stayed=lambda _: None)
+    hooks: Any = SimpleNamespace(on_start=lambda _: None, on_resident=lambda _: None)
 
     async def main() -> None:
         with pytest.raises(SpeculateError):
-            await model.reply([], watch)
+            await model.reply([], hooks)
 
     run_virtual(main)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolc.runtime import Call
-from toolc.runtime.speculate.agent import ChatModel, Message, Reply, Watch, assistant_message, run_agent
+from toolc.runtime.speculate.agent import ChatModel, Hooks, Message, Reply, assistant_message, run_agent
 from toolc.runtime.speculate.clock import run_virtual
 from toolc.runtime.speculate.errors import SpeculateError
 from toolc.runtime.speculate.executor import Executor, Limits
@@ -26,7 +26,7 @@ class Asks(ChatModel):
     def __init__(self, count: int) -> None:
         self.count = count
 
-    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
+    async def reply(self, messages: Sequence[Message], hooks: Hooks | None = None) -> Reply:
         await asyncio.sleep(3)
         calls = [Call("look", {"n": n}, f'{{"n": {n}}}', id=f"c{n}") for n in range(self.count)]
         return Reply(assistant_message(None, calls), tuple(calls))
@@ -118,7 +118,7 @@ def test_an_agent_that_ends_by_itself() -> None:
 
 def test_an_error_of_the_model_passes_a_time_bound() -> None:
     class Fails(Asks):
-        async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
+        async def reply(self, messages: Sequence[Message], hooks: Hooks | None = None) -> Reply:
             raise TimeoutError("the endpoint")
 
     async def main() -> None:

@@ -19,11 +19,11 @@ from tests.speculate.test_engine import chat, complete, run
 from tests.speculate.test_server import CALL, FUNCTIONS, Server, post, server, tools
 from toolc.runtime import Call
 from toolc.runtime.speculate.agent import (
-    SPREAD,
+    LEAST_TEMPERATURE,
     ChatModel,
+    Hooks,
     Message,
     Reply,
-    Watch,
     assistant_message,
     guesses,
     run_agent,
@@ -52,11 +52,11 @@ class Staying(ChatModel):
     def __init__(self, own: int) -> None:
         self.own, self.calls, self.asked = own, 0, list[int | None]()
 
-    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
-        assert watch is not None
-        self.asked.append(watch.resident_turns)
+    async def reply(self, messages: Sequence[Message], hooks: Hooks | None = None) -> Reply:
+        assert hooks is not None
+        self.asked.append(hooks.resident_turns)
         resident: list[Message] = []
-        for _ in range(min(self.own, watch.resident_turns or 0)):
+        for _ in range(min(self.own, hooks.resident_turns or 0)):
             call = self._call()
             resident += [assistant_message(None, [call]), tool_message(call, Output("x"))]
         call = self._call()
@@ -221,7 +221,7 @@ def test_samples_differ(given: dict[str, Any], as_options: bool) -> None:
     if "seed" in given:
         assert [seed for seed, _ in drawn] == [3, 4, 5]
     if "temperature" in given:
-        assert [t for _, t in drawn[1:]] == [SPREAD] * 2
+        assert [t for _, t in drawn[1:]] == [LEAST_TEMPERATURE] * 2
     assert len({repr(one) for one in drawn}) == (3 if "seed" in given else 2)
 
 
@@ -239,10 +239,14 @@ def test_samples_of_models_differ() -> None:
             await sample()
 
     run_virtual(main)
-    assert [(one["seed"], one["temperature"]) for one in small.asked] == [(2**63 - 1, 0), (0, SPREAD), (1, SPREAD)]
+    assert [(one["seed"], one["temperature"]) for one in small.asked] == [
+        (2**63 - 1, 0),
+        (0, LEAST_TEMPERATURE),
+        (1, LEAST_TEMPERATURE),
+    ]
     local = LocalModel(service(), Request([], sampling=Sampling(0.0, 5)))
     drawn = [local.sample(number).request.sampling for number in range(3)]
-    assert [(one.seed, one.temperature) for one in drawn] == [(5, 0.0), (6, SPREAD), (7, SPREAD)]
+    assert [(one.seed, one.temperature) for one in drawn] == [(5, 0.0), (6, LEAST_TEMPERATURE), (7, LEAST_TEMPERATURE)]
 
 
 def test_only_options_that_make_sense_for_a_guess_go_along() -> None:

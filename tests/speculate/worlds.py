@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from toolc.runtime import Call
-from toolc.runtime.speculate.agent import ChatModel, Message, Reply, Watch, assistant_message, guesses
+from toolc.runtime.speculate.agent import ChatModel, Hooks, Message, Reply, assistant_message, guesses
 from toolc.runtime.speculate.executor import Sample
 from toolc.runtime.speculate.tools import Toolset, tool
 
@@ -65,7 +65,7 @@ class RandomModel(ChatModel):
         self.seed, self.mean_s, self.noise, self.broken = seed, mean_s, noise, broken
         self.asked = 0
 
-    async def reply(self, messages: Sequence[Message], watch: Watch | None = None) -> Reply:
+    async def reply(self, messages: Sequence[Message], hooks: Hooks | None = None) -> Reply:
         self.asked += 1
         state = [[m["role"], m.get("content"), m.get("tool_calls")] for m in messages]
         roll = dice(self.seed, state)
