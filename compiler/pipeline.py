@@ -78,7 +78,8 @@ class Compiled:
             meant), keywords of later drafts ("later": pointer, keyword), the tokens that end a turn ("ends"), those of
             the protocol that end none here ("missing_ends"), the marks of its calls that are no tokens here
             ("missing_marks"), why it was chosen ("chosen"), the tools that were left out ("skipped": tool, and what
-            `ToolcError.as_dict` says), and what was read otherwise than it stands ("repaired": place, how).
+            `ToolcError.as_dict` says), what was read otherwise than it stands ("repaired": place, how), and the places
+            of objects with more keys than any order has room for, which stand in declared order ("many_keys").
         standalone: whether ``write`` packs the vocabulary into the file.
     """
 
@@ -613,6 +614,7 @@ def _compile(
     entries = {"start": states[grammar.start]} | {entry: states[rule] for entry, rule in grammar.entries.items()}
     clock.begin("bundle")
     unwritable = _unwritable(assembled, unwritten, str(vocab.meta["source"]))
+    many_keys = sorted(map(assembled.real, assembled.many_keys))
     meta = {
         "format": FORMAT,
         "compiler": f"toolc {version()}",
@@ -636,6 +638,7 @@ def _compile(
             and (key, value) not in UNSAID
         },
         "restrictions": sorted({*assembled.restrictions, *left_out, *_of_depth(modes > 1, cut)}),
+        **({"many_keys": many_keys} if many_keys else {}),
         "keywords": keyword_counts(assembled.told),
         "report": pack(assembled.told),
         "dropped": sorted(assembled.real(place) for place in dropped(assembled.told)),
@@ -675,6 +678,7 @@ def _compile(
         "parts": None if linked is None else {"all": linked.parts, "reused": linked.reused},
         "bytes": counts["bytes"],
         "restrictions": meta["restrictions"],
+        "many_keys": many_keys,
         "keywords": meta["keywords"],
         "dropped": meta["dropped"],
         "seconds": {stage: round(value, 6) for stage, value in clock.seconds.items()},
