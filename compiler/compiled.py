@@ -36,7 +36,8 @@ class Compiled:
             meant), keywords of later drafts ("later": pointer, keyword), the tokens that end a turn ("ends"), those of
             the protocol that end none here ("missing_ends"), the marks of its calls that are no tokens here
             ("missing_marks"), why it was chosen ("chosen"), the tools that were left out ("skipped": tool, and what
-            `ToolcError.as_dict` says), and what was read otherwise than it stands ("repaired": place, how).
+            `ToolcError.as_dict` says), what was read otherwise than it stands ("repaired": place, how), and the places
+            of objects with more keys than any order has room for, which stand in declared order ("many_keys").
         standalone: whether ``write`` packs the vocabulary into the file.
     """
 
@@ -85,6 +86,11 @@ class Facts:
     restrictions: set[str]
     unwritten: str
 
+    @property
+    def many_keys(self) -> list[str]:
+        """Places of objects with too many keys for any order."""
+        return sorted(map(self.assembled.real, self.assembled.many_keys))
+
     @cached_property
     def unwritable(self) -> list[dict[str, Any]]:
         """What no text can have: by its schema, or as no token is there for it."""
@@ -127,6 +133,7 @@ def meta_of(facts: Facts, options: Options) -> dict[str, Any]:
             and (key, value) not in UNSAID
         },
         "restrictions": sorted(facts.restrictions),
+        **({"many_keys": facts.many_keys} if facts.many_keys else {}),
         "keywords": keyword_counts(assembled.told),
         "report": pack(assembled.told),
         "dropped": sorted(assembled.real(place) for place in dropped(assembled.told)),
@@ -177,6 +184,7 @@ def report_of(facts: Facts, bundle: Bundle, seconds: Mapping[str, float]) -> dic
         "parts": None if linked.parts is None else {"all": linked.parts, "reused": linked.reused},
         "bytes": linked.counts["bytes"],
         "restrictions": meta["restrictions"],
+        "many_keys": facts.many_keys,
         "keywords": meta["keywords"],
         "dropped": meta["dropped"],
         "seconds": {stage: round(value, 6) for stage, value in seconds.items()},

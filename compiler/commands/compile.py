@@ -31,6 +31,7 @@ from .terminal import (
     figures,
     left_out,
     listed,
+    many_keys,
     note,
     note_missing_ends,
     note_missing_marks,
@@ -224,6 +225,8 @@ def _print(compiled: Compiled, path: Path, file_bytes: int) -> None:
     parts = ", ".join(f"{stage} {value:.2f}" for stage, value in seconds.items() if value >= 0.005)
     rows.append(("seconds", f"{sum(seconds.values()):.2f}" + (f" ({parts})" if parts else "")))
     rows.append(("restrictions", restrictions(report["restrictions"])))
+    if report["many_keys"]:
+        rows.append(("key order", many_keys(report["many_keys"])))
     if report["dropped"]:
         rows.append(("dropped", listed(report["dropped"], 20)))
     console().print(facts(rows))

@@ -15,7 +15,7 @@ from toolc.runtime.format.bundle import Bundle
 from ..paths import path_text
 from .outputs import output_file
 from .restrictions import explained
-from .terminal import console, counted, facts, figures, left_out, listed, print_json, size
+from .terminal import console, counted, facts, figures, left_out, listed, many_keys, print_json, size
 
 
 def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_json: bool) -> None:
@@ -64,6 +64,8 @@ def run(bundle: str, vocab: str | None, keywords: bool, html: str | None, as_jso
         ("restrictions", "\n".join(f"{name}: {explained(name)}" for name in meta.get("restrictions") or []) or "none"),
         ("keywords", listed([f"{key} {status} {count}" for key, status, count in meta.get("keywords") or []], 40)),
     ]
+    if meta.get("many_keys"):
+        rows.append(("key order", many_keys(list(meta["many_keys"]), 40)))
     if about["unwritable"]:
         rows.append(("never written", listed([f"{one['pointer']}: {one['why']}" for one in about["unwritable"]], 40)))
     if about["skipped"]:

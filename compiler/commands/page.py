@@ -22,7 +22,7 @@ from toolc.runtime.host.matcher import Matcher
 from .drawing import Drawing, escaped
 from .graph import Frame, frames_of, near
 from .restrictions import explained
-from .terminal import counted, figures, listed, size
+from .terminal import counted, figures, listed, many_keys, size
 
 MOST_STEPS = 40_000  # configurations that are looked at for masks
 MOST_TOKENS = 48  # of a mask that are shown
@@ -86,11 +86,12 @@ def _facts(bundle: Bundle, name: str, file_bytes: int) -> str:
         ("figures", figures(meta.get("counts") or {})),
     ]
     names = list(meta.get("restrictions") or [])
+    large = f"<p>{escaped(many_keys(list(meta['many_keys']), 40))}.</p>" if meta.get("many_keys") else ""
     less = "".join(f"<dt>{_broken(name)}</dt><dd>{escaped(explained(name))}</dd>" for name in names)
     return (
         "<section id=facts>" + _table(rows) + "</section><section id=restrictions><h2>What it never writes</h2>"
         f"<p>{'Valid texts that the masks leave out, by rule:' if less else 'Nothing valid is left out.'}</p>"
-        f"<dl>{less}</dl></section>"
+        f"<dl>{less}</dl>{large}</section>"
     )
 
 

@@ -279,6 +279,14 @@ def restrictions(names: list[str], most: int = 20) -> str:
     return listed([f"{name} ({option})" if option else name for name, option in options.items()], most)
 
 
+def many_keys(places: list[str], most: int = 20) -> str:
+    """What became of objects with more keys than any order has room for, with their places."""
+    if len(places) == 1:
+        return f"1 object has more keys than any order has room for; its keys stand in declared order: {places[0]}"
+    said = f"{len(places):,} objects have more keys than any order has room for; their keys stand in declared order: "
+    return said + listed(places, most)
+
+
 _FIGURES = (
     ("states", "states"),
     ("stack_symbols", "stack symbols"),

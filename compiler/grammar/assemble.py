@@ -64,6 +64,7 @@ class Assembled:
         apart: rule that these refer to → the piece whose root it is, and where its places begin.
         places: of these rules → where in the spec it comes from.
         restrictions: names of the declared restrictions that hold in it, sorted.
+        many_keys: places of objects with too many keys for any order, which stand in declared order.
         told: where places begin, and what became of the keywords of a schema there (schema/report.py).
         entries: where a text may begin, name → rule.
         protocol: name of the protocol; empty for a bare schema or grammar.
@@ -87,6 +88,7 @@ class Assembled:
     rules: dict[str, Expr] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     restrictions: tuple[str, ...] = ()
+    many_keys: tuple[str, ...] = ()
     told: tuple[tuple[str, Told], ...] = ()
     entries: dict[str, str] = field(default_factory=dict)
     protocol: str = ""
@@ -235,9 +237,12 @@ def assemble(
     others = [] if answering is writer else [answering]
     others += [] if tag is None else tag.writers
     restrictions = writer.restrictions.union(*(piece.restrictions for _, piece, _ in pieces))
+    many_keys = [at(origin, place) for _, piece, origin in pieces for place in piece.many_keys]
+    many_keys += writer.many_keys
     report, narrowed = writer.met
     for other in others:
         restrictions |= other.restrictions
+        many_keys += other.many_keys
         report, narrowed = report + other.met[0], narrowed | other.met[1]
     all_told = _all_told(pieces, restrictions, keyword_report(report, narrowed, restrictions), tuple(report))
     if answering.encoding.blanks:
@@ -272,6 +277,7 @@ def assemble(
         rules=rules,
         places=places,
         restrictions=tuple(sorted(restrictions)),
+        many_keys=tuple(dict.fromkeys(many_keys)),
         told=all_told,
         entries=entries,
         protocol=protocol.name if entries and protocol is not None else "",

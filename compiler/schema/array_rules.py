@@ -43,7 +43,7 @@ def array_expr(writer: Rules, shape: Arrays, hint: str) -> Expr:
 
     def one(value: Conj | Constant, hint: str) -> Expr:
         if isinstance(value, Constant):
-            return constant_expr(writer, value.value, writer.places.get(hint))
+            return constant_expr(writer, value.value)
         assert value is not None
         return writer.value(value, hint)
 

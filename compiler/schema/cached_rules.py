@@ -49,6 +49,7 @@ class Piece:
         keywords: (place, keyword, status) for every keyword.
         narrowed: (place, keyword) → restrictions that may narrow it.
         restrictions: names of the declared restrictions that hold in it.
+        many_keys: places of objects with too many keys for any order.
         any: its rules of any array and any object.
         lost: what no text can have.
     """
@@ -64,6 +65,7 @@ class Piece:
     restrictions: frozenset[str]
     any: tuple[str, ...]
     lost: tuple[Unwritable, ...] = ()
+    many_keys: tuple[str, ...] = ()
     _made: dict[Callable[..., Any], tuple[Any, Any]] = field(default_factory=dict)
 
     @property
@@ -144,7 +146,7 @@ def piece_written(writer: LarkWriter, root: str) -> Piece:
     rules, _ = writer.definitions
     own = {name: body for name, body in rules.items() if name not in common.rules}
     met, narrowed = writer.met
-    lost = writer.lost()
+    lost, many_keys = writer.lost(), tuple(writer.many_keys)
     writer.normaliser.close()
     return Piece(
         root,
@@ -158,4 +160,5 @@ def piece_written(writer: LarkWriter, root: str) -> Piece:
         frozenset(writer.restrictions),
         writer.common,
         lost,
+        many_keys,
     )

@@ -34,8 +34,11 @@ class Keyword:
     restrictions: tuple[str, ...] = ()
 
 
+MAX_KEYS = 10
+"""Declared keys of one object in any order; each doubles its automaton. Ten are about 60 MB of tables."""
+
 ESCAPES = ("minimal-escapes",)
-NAMES = ("key-order", "minimal-escapes")
+NAMES = ("key-order", "many-keys", "minimal-escapes")
 OPEN = ("open-keys", "minimal-escapes")
 BOUNDS = ("digits", "plain-bounds")
 

@@ -77,7 +77,7 @@ class Machine:
 def build(
     start: State,
     moves: Callable[[State], Moves],
-    refusal: Callable[[], UnsupportedError],
+    refusal: Callable[[], Exception],
     most: int = MAX_STATES,
 ) -> Machine | None:
     """The automaton that is met from a start, None if it cannot end; with more states the refusal is raised."""

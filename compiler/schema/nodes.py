@@ -11,7 +11,7 @@ OpenAPI      schemas are those of requests: a property that is ``readOnly`` is n
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
@@ -299,6 +299,11 @@ class Reader:
     def places(self, node: Node) -> list[str]:
         """Where such a schema stands."""
         return list(dict.fromkeys([node.place, *self._others.get(node, ())]))
+
+    def alike(self, places: Iterable[str]) -> list[str]:
+        """Some places of nodes, and all others where equal schemas stand."""
+        others = {node.place: more for node, more in self._others.items()}
+        return list(dict.fromkeys(one for place in places for one in (place, *others.get(place, ()))))
 
     def drop(self, place: str, keyword: str) -> None:
         """Note that a keyword of the node of a place is dropped, wherever such a schema stands."""

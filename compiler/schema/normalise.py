@@ -579,9 +579,9 @@ class Normaliser:
         """The automaton of an object that is not plain; None if it has no value."""
         return machine.object_machine(shape, self.alive, lambda needs: self._keyed(shape, needs))
 
-    def any_order_machine(self, shape: Objects, place: str | None) -> Machine:
-        """The automaton of an object that has a value, its declared keys in any order."""
-        return any_order_machine(shape, self.alive, lambda needs: self._keyed(shape, needs), place)
+    def any_order_machine(self, shape: Objects) -> Machine | None:
+        """The automaton of an object that has a value, its declared keys in any order; None where it is too large."""
+        return any_order_machine(shape, self.alive, lambda needs: self._keyed(shape, needs))
 
     def _keyed(self, shape: Objects, needs: int) -> bool:
         """Whether some undeclared key, as far as shapes tell, meets some needs of an object."""

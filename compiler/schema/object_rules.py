@@ -55,7 +55,7 @@ def object_expr(writer: Rules, shape: Objects, hint: str) -> Expr:
         return choice(*[object_expr(writer, one, hint) for one in apart])
     bare, quotes = writer.encoding.bare_key, writer.encoding.quotes
     members = Members(writer.comma, writer.blank, _named, _opened, quotes if bare is None else (bare,))
-    machine = _machine(writer, shape, hint)
+    machine = _machine(writer, shape)
     if machine is not None:
         inside = _by_states(writer, shape, members, hint, machine)
         return writer.enclosed("{", inside, "}")
@@ -70,7 +70,7 @@ def members_expr(writer: Rules, shape: Objects, members: Members, hint: str) -> 
     """The members of an object with nothing around them, fit to be an alternative."""
     if len(apart := _apart(writer, shape)) > 1:
         return choice(*[members_expr(writer, one, members, hint) for one in apart])
-    machine = _machine(writer, shape, hint)
+    machine = _machine(writer, shape)
     if machine is not None:
         return _by_states(writer, shape, members, hint, machine)
     inside, may_be_empty = _plain(writer, shape, members, hint)
@@ -105,7 +105,7 @@ def _plain(writer: Rules, shape: Objects, members: Members, hint: str) -> tuple[
             texts.append((members.named(writer, name, value), name in required))
     more = _open(writer, shape, members, hint)
     if len(texts) + (more is not None) > 1:
-        writer.restrictions.add("key-order")
+        writer.in_declared_order()
     if texts:
         writer.restrictions.add("minimal-escapes")
     inside = in_order(writer, texts, more, members.comma, hint)
@@ -237,16 +237,18 @@ def _choose(writer: Rules, members: list[Expr], comma: Expr, hint: str) -> Expr:
     return rest
 
 
-def _machine(writer: Rules, shape: Objects, hint: str) -> Machine | None:
+def _machine(writer: Rules, shape: Objects) -> Machine | None:
     """The automaton of an object whose members are more than a list; None where they are one."""
     if writer.options.key_order == "any" and len(shape.named) > 0:
-        return writer.normaliser.any_order_machine(shape, writer.places.get(hint))
+        any_order = writer.normaliser.any_order_machine(shape)
+        if any_order is not None:
+            return any_order
     if object_is_plain(shape):
         return None
     machine = writer.normaliser.object_machine(shape)
     assert machine is not None, "a shape that does not live is not written"
-    if len(shape.named) + len(shape.opened) > 1:
-        writer.restrictions.add("key-order")
+    if shape.named and len(shape.named) + len(shape.opened) > 1:
+        writer.in_declared_order()
     return machine
 
 

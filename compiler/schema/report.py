@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from toolc.runtime.format.keyword_report import Row as Row
 
 from .formats import FORMATS
-from .keywords import KEYWORDS, meant
+from .keywords import KEYWORDS, MAX_KEYS, meant
 from .numbers import constant_restrictions
 
 _There: TypeAlias = tuple[tuple[str, str, tuple[str, ...]], ...]
@@ -47,6 +47,7 @@ def narrowed_by(keyword: str, value: Any) -> tuple[str, ...]:
             for name, used in (
                 ("minimal-escapes", any(isinstance(one, (str, dict)) for one in held)),
                 ("key-order", any(isinstance(one, dict) and len(one) > 1 for one in held)),
+                ("many-keys", any(isinstance(one, dict) and len(one) > MAX_KEYS for one in held)),
             )
             if used
         )

@@ -53,7 +53,7 @@ class SchemaOptions:
             the encoding's own gaps say), ``compact`` (nothing), ``pretty`` (new lines and an indentation, in JSON;
             ``spaced`` in other encodings), ``flexible`` (any blanks), or at most so many blanks.
         digits: digits of a number before and after its point.
-        key_order: ``declared`` (the order in which the schema names them) or ``any``, for as many keys as can be had.
+        key_order: ``declared`` (the order in which the schema names them) or ``any``, but for objects of too many keys.
         loader: gives the document at a URI, or None; without one, references outside are refused.
         relax: keywords (RELAXABLE of ../options.py) that are left out, and reported, where they cannot be compiled.
         formats: the formats that are enforced, where others are annotations; None: all.
@@ -136,6 +136,7 @@ class Rules(ABC):
         self.gap = encoding.blanks and some
         self.places: dict[str, str] = {}
         self.restrictions: set[str] = set()
+        self._many_keys: dict[str, None] = {}  # places; one of those of equal schemas
         self.elements = ElementRules()
         self.open_parts: dict[str, Ref] = {}
         self._reader = Reader(options.loader, options.relax, self.budget, options.later, options.formats)
@@ -207,6 +208,19 @@ class Rules(ABC):
             return sequence(string(opening), self.blank, inside, string(closing))
         some = choice(*[sequence(self.blank, option) for option in options if option != EMPTY])
         return sequence(string(opening), optional(some), string(closing))
+
+    def in_declared_order(self) -> None:
+        """The keys of what is written stand in declared order: a restriction, whatever order was asked for."""
+        if self.options.key_order == "any":
+            self.restrictions.add("many-keys")
+            self._many_keys[self._place] = None
+        else:
+            self.restrictions.add("key-order")
+
+    @property
+    def many_keys(self) -> list[str]:
+        """Places of objects in declared order, as they have too many keys for any."""
+        return self._reader.alike(self._many_keys)
 
     @contextmanager
     def within(self, one: Conj) -> Iterator[None]:

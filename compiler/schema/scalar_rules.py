@@ -16,7 +16,7 @@ from .any_order import constant_machine
 from .encoding import Quote
 from .formats import FORMATS
 from .machine_rules import machine_expr
-from .member_automata import Named, Payload
+from .member_automata import Machine, Named, Payload
 from .multiples import multiples_machine
 from .quoted_rules import constants_inside, quoted_constants, quoted_string
 from .rules import Rules
@@ -39,11 +39,11 @@ def constants_expr(writer: Rules, kind: str, shape: Constants, hint: str) -> Exp
         if len(texts) < 4 and all(text.isdigit() for text in texts):
             return choice(*map(string, texts))
         return writer.terminal(union(*found), hint)
-    return choice(*[constant_expr(writer, value, writer.places.get(hint)) for value in values])
+    return choice(*[constant_expr(writer, value) for value in values])
 
 
-def constant_expr(writer: Rules, value: Any, place: str | None = None) -> Expr:
-    """One value, blanks allowed between its tokens; ``place`` is for errors."""
+def constant_expr(writer: Rules, value: Any) -> Expr:
+    """One value, blanks allowed between its tokens."""
     kind = kind_of(value)
     if kind == "string":
         return _string(writer, value)
@@ -52,15 +52,16 @@ def constant_expr(writer: Rules, value: Any, place: str | None = None) -> Expr:
         text = literal_text(number) or ""
         return string(text) if text.isdigit() else writer.terminal(number, "CONST")
     if kind == "array":
-        return bracketed(writer, "[", [constant_expr(writer, item, place) for item in value], "]")
+        return bracketed(writer, "[", [constant_expr(writer, item) for item in value], "]")
     if kind == "object":
         bare = writer.encoding.bare_key
-        values = {name: constant_expr(writer, item, place) for name, item in value.items()}
+        values = {name: constant_expr(writer, item) for name, item in value.items()}
         members = {name: sequence(key_expr(writer, name, bare), writer.colon, one) for name, one in values.items()}
         if len(members) > 1:
-            if writer.options.key_order == "any":
-                return _any_order(writer, members, place)
-            writer.restrictions.add("key-order")
+            machine = constant_machine(list(members)) if writer.options.key_order == "any" else None
+            if machine is not None:
+                return _by_states(writer, members, machine)
+            writer.in_declared_order()
         return bracketed(writer, "{", list(members.values()), "}")
     spelled = writer.encoding.constant(value)
     options = [string(text) for text in spelled]
@@ -93,14 +94,13 @@ def key_expr(writer: Rules, name: str, bare: Quote | None) -> Expr:
     return key
 
 
-def _any_order(writer: Rules, members: dict[str, Expr], place: str | None) -> Expr:
+def _by_states(writer: Rules, members: dict[str, Expr], machine: Machine) -> Expr:
     """A constant object, its members in any order."""
 
     def text(payload: Payload) -> Expr:
         assert isinstance(payload, Named)
         return members[payload.name]
 
-    machine = constant_machine(list(members), place)
     inside = machine_expr(writer, machine, text, "const", writer.comma, writer.blank)
     return writer.enclosed("{", inside, "}")
 

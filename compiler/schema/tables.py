@@ -13,8 +13,8 @@ NARROWED = {
     "type": "; ".join(
         f"{kind}: {', '.join(f'`{one}`' for one in names)}" for kind, names in TYPE_RESTRICTIONS.items() if names
     ),
-    "enum": "`minimal-escapes`, `key-order`, `plain-integers`, `plain-bounds`, `digits`, by its values",
-    "const": "`minimal-escapes`, `key-order`, `plain-integers`, `plain-bounds`, `digits`, by its value",
+    "enum": "`minimal-escapes`, `key-order`, `many-keys`, `plain-integers`, `plain-bounds`, `digits`, by its values",
+    "const": "`minimal-escapes`, `key-order`, `many-keys`, `plain-integers`, `plain-bounds`, `digits`, by its value",
 }
 """Keywords whose restrictions go by their value."""
 

@@ -39,6 +39,7 @@ FIELDS: dict[str, tuple[type, ...]] = {
     "spec": (dict,),
     "options": (dict,),
     "restrictions": (list,),
+    "many_keys": (list,),
     "keywords": (list, dict),
     "report": (list,),
     "dropped": (list,),
@@ -76,7 +77,7 @@ def check_meta_of(name: str, meta: dict[str, Any], states: int) -> None:
     tools = _check_spec(name, meta.get("spec", {}))
     _check_texts(name, "subset", meta.get("subset", []))
     _check_ends(name, meta.get("ends", []), states, tools)
-    for key in ("restrictions", "dropped"):
+    for key in ("restrictions", "many_keys", "dropped"):
         _check_texts(name, key, meta.get(key, []))
     for token in meta.get("delimiters", {}).values():
         if token is not None and type(token) is not int:

@@ -651,3 +651,24 @@ def test_inspect_shows_what_is_never_written(toolc: Toolc, tmp_path: Path) -> No
     assert row["pointer"] == "s.json#/properties/n" and row["keywords"] == ["type", "minimum", "maximum"]
     shown = " ".join(toolc("inspect", "b.toolc").stdout.split())
     assert "never written s.json#/properties/n: no value meets type, minimum and maximum" in shown
+
+
+def test_what_stands_in_declared_order_nevertheless(toolc: Toolc, tmp_path: Path) -> None:
+    large = {"type": "object", "properties": {f"k{n}": {"type": "null"} for n in range(11)}}
+    room = "more keys than any order has room for"
+    for count, said in (
+        (1, f"1 object has {room}; its keys stand in declared order: s.json#/properties/p0"),
+        (2, f"2 objects have {room}; their keys stand in declared order: s.json#/properties/p0, s.json#/properties/p1"),
+    ):
+        schema = {"type": "object", "properties": {f"p{n}": large for n in range(count)}}
+        (tmp_path / "s.json").write_text(json.dumps(schema))
+        words = "s.json", "-o", "b.toolc", "--tokenizer", "builtin", "--key-order", "any"
+        done = toolc("compile", *words)
+        assert done.returncode == 0 and said in " ".join(done.stdout.split()) and "many-keys" in done.stdout
+        assert said in " ".join(toolc("inspect", "b.toolc").stdout.split())
+        report = json.loads(toolc("compile", *words, "--json").stdout)
+        assert report["many_keys"] == [f"s.json#/properties/p{n}" for n in range(count)]
+        assert toolc("inspect", "b.toolc", "--html", "b.html").returncode == 0
+        assert "than any order has room for" in (tmp_path / "b.html").read_text()
+    done = toolc("compile", *words[:-2])
+    assert "many-keys" not in done.stdout and "any order" not in done.stdout

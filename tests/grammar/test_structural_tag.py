@@ -248,3 +248,14 @@ def test_it_says_no_value_to_validate() -> None:
     spec = read_spec(ANSWER)
     with pytest.raises(SpecError, match="no value to validate"):
         targets_of(spec, compile_tools(ANSWER, "builtin").bundle)
+
+
+def test_objects_of_too_many_keys_for_any_order_are_told() -> None:
+    large = {"type": "object", "properties": {f"k{n}": {"type": "null"} for n in range(11)}}
+    schema = {"type": "object", "properties": {"a": large, "b": {"const": dict.fromkeys(large["properties"])}}}
+    free = {"type": "json_schema", "json_schema": schema, "any_order": True}
+    plain = {"type": "json_schema", "json_schema": {"type": "array", "items": large}}
+    bundle = compiled({"type": "sequence", "elements": [free, plain]})
+    inside = "#/format/elements/0/json_schema/properties"
+    assert [place[place.index("#") :] for place in bundle.meta["many_keys"]] == [f"{inside}/a", f"{inside}/b"]
+    assert accepts(bundle, '{"b": {' + ", ".join(f'"k{n}": null' for n in range(11)) + '}, "a": {"k2": null}}[]')

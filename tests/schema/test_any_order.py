@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolc.compiler.errors import BudgetError, SchemaError, UnsatisfiableError, UnsupportedError
 from toolc.compiler.schema import SchemaOptions, schema_to_lark
-from toolc.compiler.schema.any_order import MAX_KEYS
+from toolc.compiler.schema.keywords import MAX_KEYS
 
 from .judge import Judge
 from .random_schemas import DRAFTS, schemas, values
@@ -87,19 +88,106 @@ def test_the_option_goes_through_the_pipeline() -> None:
     assert matcher.advance_bytes(text) < len(text)
 
 
-@pytest.mark.parametrize("form", ["properties", "const", "counts"])
-def test_too_many_keys_are_refused_with_their_number(form: str) -> None:
-    count = MAX_KEYS + 2
-    inner: dict[str, Any] = {"type": "object", "properties": {f"k{n}": {"type": "null"} for n in range(count)}}
+def _large(form: str) -> dict[str, Any]:
+    """An object with more subsets of keys than any order has room for."""
     if form == "const":
-        inner = {"const": {f"k{n}": None for n in range(count)}}
+        return {"const": {f"k{n}": None for n in range(MAX_KEYS + 1)}}
+    if form == "enum":
+        return {"enum": [0, {"in": [{f"k{n}": n for n in range(MAX_KEYS + 3)}]}]}
     if form == "counts":
-        count = MAX_KEYS
-        inner = {"type": "object", "properties": {f"k{n}": True for n in range(count)}, "minProperties": 40}
-    with pytest.raises(UnsupportedError) as caught:
-        schema_to_lark({"type": "object", "properties": {"day": inner}}, ANY)
-    assert f"{count} keys" in str(caught.value)
-    assert caught.value.place == "#/properties/day"
+        return {
+            "type": "object",
+            "properties": {f"k{n}": {"type": "null"} for n in range(MAX_KEYS)},
+            "minProperties": 40,
+        }
+    if form == "needs":
+        keys = {f"k{n}": {"type": "integer"} for n in range(MAX_KEYS)}
+        return {"type": "object", "properties": keys, "not": {"additionalProperties": {"minimum": 3}}}
+    keys = {f"k{n}": {"type": ["null", "boolean"]} for n in range(MAX_KEYS + 2)}
+    more: dict[str, Any] = {"required": ["k3", "k1"]} if form == "required" else {}
+    return {"type": "object", "properties": keys, **more}
+
+
+@pytest.mark.parametrize("form", ["properties", "required", "const", "enum", "counts", "needs"])
+def test_too_many_keys_stand_in_declared_order(form: str) -> None:
+    schema = {"type": "array", "items": _large(form)}
+    declared, ordered = schema_to_lark(schema, SchemaOptions(whitespace="flexible"))
+    text, writer = schema_to_lark(schema, ANY)
+    assert text == declared
+    assert writer.many_keys == ["#/items"] and not ordered.many_keys
+    renamed = {"many-keys" if name == "key-order" else name for name in ordered.restrictions}
+    assert writer.restrictions == renamed and "many-keys" in renamed
+    narrowed = {row[1] for row in writer.report() if "many-keys" in row[3]}
+    assert narrowed and narrowed <= {"properties", "required", "const", "enum"}
+
+
+@pytest.mark.parametrize("form", ["properties", "const"])
+def test_ten_keys_are_not_too_many(form: str) -> None:
+    names = [f"k{n}" for n in range(MAX_KEYS)]
+    schema = (
+        {"const": dict.fromkeys(names)} if form == "const" else {"properties": {key: {"const": None} for key in names}}
+    )
+    text, writer = schema_to_lark({"type": "object", **schema}, ANY)
+    assert not writer.many_keys and not {"many-keys", "key-order"} & writer.restrictions
+    assert Compiled(text).accepts(json.dumps(dict.fromkeys(names[::-1])))
+
+
+def test_small_objects_beside_a_large_one_keep_any_order() -> None:
+    small = {"type": "object", "properties": {"a": {"const": 1}, "b": {"const": {"x": 1, "y": 2}}}}
+    large = {"type": "object", "properties": {**{f"k{n}": small for n in range(MAX_KEYS + 1)}}, "required": ["k1"]}
+    text, writer = schema_to_lark({"type": "object", "properties": {"small": small, "large": large}}, ANY)
+    assert writer.many_keys == ["#/properties/large"]
+    ours, declared = Compiled(text), Compiled(schema_to_lark({"type": "array", "items": large})[0])
+    one = '{"b": {"y": 2, "x": 1}, "a": 1}'
+    for keys, right in (("k0 k1 k10", True), ("k1 k10", True), ("k10 k1", False), ("k0 k2", False)):
+        members = ", ".join(f'"{key}": {{"a": 1}}' for key in keys.split())
+        assert declared.accepts(f"[{{{members}}}]") == right
+        turned = members.replace('{"a": 1}', one)
+        assert ours.accepts(f'{{"large": {{{turned}}}, "small": {one}}}') == right, turned
+        assert ours.accepts(f'{{"small": {one}, "large": {{{members}}}}}') == right
+
+
+@pytest.mark.parametrize("protocol", ["hermes", "qwen3_coder", "pythonic", "glm45"])
+def test_places_of_large_objects_are_told(protocol: str, tmp_path: Path) -> None:
+    from toolc.compiler import Options, compile_tools
+    from toolc.runtime import Bundle
+
+    bad = {"type": "object", "properties": {"in": _large("properties"), "of": {"type": "string", "pattern": r"(a*)\1"}}}
+    schemas = [
+        {"type": "object", "properties": {"in": {"type": "object", "properties": {"a": {}, "b": {}}}}},
+        bad,
+        _large("required"),
+        {"type": "object", "properties": {"deep": {"type": "array", "items": _large("properties")}}},
+        {"type": "object", "properties": {"it": {"$ref": "#/$defs/l"}, "too": {"$ref": "#/$defs/l"}},
+         "$defs": {"l": _large("required")}},
+    ]  # fmt: skip
+    tools = [{"name": f"t{n}", "input_schema": schema} for n, schema in enumerate(schemas)]
+    options = Options(key_order="any", protocol=protocol, skip=True, jobs=1)
+    made = compile_tools(tools, "builtin", options=options)
+    assert [one["tool"] for one in made.report["skipped"]] == ["t1"]
+    assert made.report["many_keys"] == [
+        "spec#/2/input_schema",
+        "spec#/3/input_schema/properties/deep/items",
+        "spec#/4/input_schema/$defs/l",
+    ]
+    made.write(tmp_path / "b.toolc")
+    opened = Bundle.open(tmp_path / "b.toolc", made.bundle.vocab)
+    assert opened.meta["many_keys"] == made.report["many_keys"] and "many-keys" in opened.meta["restrictions"]
+    plain = compile_tools(tools, "builtin", options=Options(protocol=protocol, skip=True, jobs=1))
+    assert plain.report["many_keys"] == [] and "many_keys" not in plain.bundle.meta
+
+
+def test_a_tool_whose_optional_keys_come_first(shared: Path) -> None:
+    """The parameters of this tool are too many for any order: it compiles, says so, and takes them as declared."""
+    from toolc.compiler import Options, compile_spec, read_spec
+
+    folder = shared / "cases" / "reported" / "46c-optional-first-natural-order"
+    spec = read_spec(json.loads((folder / "spec.json").read_text()))
+    made = compile_spec(spec, "builtin", options=Options(key_order="any", protocol="hermes", jobs=1))
+    assert made.report["many_keys"] == ["spec#/0/function/parameters"]
+    plain = compile_spec(spec, "builtin", options=Options(protocol="hermes", jobs=1))
+    one, other = made.bundle.tables.arrays(), plain.bundle.tables.arrays()
+    assert all((one[name] == array).all() for name, array in other.items())
 
 
 def test_another_word_is_refused() -> None:
