@@ -9,7 +9,7 @@ Invariants   the alternatives together are the conj, in the order in which it is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..budget import Budget
@@ -62,18 +62,27 @@ Position = tuple[int, ...]
 
 @dataclass
 class _Branch:
-    """An alternative, as far as it is decided."""
+    """An alternative, as far as it is decided.
+
+    Attributes:
+        pending: what is still to be taken apart.
+        atoms, seen, unions: what holds, and where it is written.
+        verdicts: of the alternatives of unions, as far as they are known. What is granted or ruled out stays so.
+        chosen: the alternatives that it was made by.
+    """
 
     pending: list[tuple[Position, Formula]]
     atoms: dict[Atom, Position] = field(default_factory=dict)
     seen: dict[Literal, Position] = field(default_factory=dict)
     unions: dict[tuple[Formula, ...], Position] = field(default_factory=dict)
+    verdicts: dict[tuple[Formula, ...], tuple[bool | None, ...]] = field(default_factory=dict)
     chosen: tuple[Position, ...] = ()
 
     def choose(self, at: Position, options: Sequence[Formula], index: int, others: Sequence[int]) -> _Branch:
         """This branch with one alternative of a union, and with the complements of others."""
         pending = [((*at, other), negate(options[other])) for other in others] + [((*at, index), options[index])]
-        return _Branch(pending, dict(self.atoms), dict(self.seen), dict(self.unions), (*self.chosen, (*at, index)))
+        held = dict(self.atoms), dict(self.seen), dict(self.unions), dict(self.verdicts)
+        return _Branch(pending, *held, (*self.chosen, (*at, index)))
 
 
 class Brancher:
@@ -201,6 +210,38 @@ class Brancher:
         ``splits`` are chosen before all others.
         """
         done: list[_Branch] = []
+        for found in self._walk(one, kind, most, apart, ordered, splits):
+            if found is None:
+                return None
+            done.append(found)
+        done.sort(key=lambda branch: sorted(branch.chosen))
+        held: dict[tuple[Atom, ...], list[tuple[Node, ...]]] = {}
+        for branch in done:
+            nodes = tuple([literal.node for literal in branch.seen if literal.positive])
+            held.setdefault(_in_order(branch), []).append(nodes)
+        self.held = held
+        return list(held)
+
+    def surely_none(
+        self, one: tuple[Literal, ...], kind: str, most: int, wanted: Callable[[tuple[Atom, ...]], bool]
+    ) -> bool:
+        """Whether none of the alternatives is wanted; False, too, where these are more than ``most``.
+
+        They are asked about as they are found, and the first that is wanted is the last.
+        """
+        return not any(found is None or wanted(_in_order(found)) for found in self._walk(one, kind, most))
+
+    def _walk(
+        self,
+        one: tuple[Literal, ...],
+        kind: str,
+        most: int,
+        apart: bool = False,
+        ordered: bool = True,
+        splits: tuple[Some, ...] = (),
+    ) -> Iterator[_Branch | None]:
+        """The alternatives as they are found, see `try_branches`; None, and no more, where there are too many."""
+        done = 0
         start = _Branch([])
         _push(start.pending, (), one)
         if kind in ("number", "array"):
@@ -217,20 +258,18 @@ class Brancher:
             steps += 1
             if steps & 15 == 0:  # a few take no time
                 self.budget.check("")
-            if len(done) + len(stack) > most or steps > 64 * most:
-                return None
+            if done + len(stack) > most or steps > 64 * most:
+                yield None
+                return
             branch = stack.pop()
             if not self._take(branch, kind):
                 continue
             for found in reversed(self._narrow(branch, kind, apart, ordered)):
-                (stack if found.unions or found.pending else done).append(found)
-        done.sort(key=lambda branch: sorted(branch.chosen))
-        held: dict[tuple[Atom, ...], list[tuple[Node, ...]]] = {}
-        for branch in done:
-            nodes = tuple([literal.node for literal in branch.seen if literal.positive])
-            held.setdefault(tuple(sorted(branch.atoms, key=branch.atoms.__getitem__)), []).append(nodes)
-        self.held = held
-        return list(held)
+                if found.unions or found.pending:
+                    stack.append(found)
+                else:
+                    done += 1
+                    yield found
 
     def possible(self, literal: Literal, kind: str) -> bool:
         """False if ``type`` alone rules the kind out."""
@@ -310,7 +349,14 @@ class Brancher:
             best: tuple[int, Position, list[int], tuple[Formula, ...]] | None = None
             for options, at in sorted(branch.unions.items(), key=lambda item: item[1]):
                 self.budget.check("")  # to tell what becomes of a union may take long
-                verdicts = [known.verdict(option) for option in options]
+                before = branch.verdicts.get(options) or (None,) * len(options)
+                verdicts = tuple(
+                    [
+                        known.verdict(option) if verdict is None else verdict
+                        for option, verdict in zip(options, before, strict=True)
+                    ]
+                )
+                branch.verdicts[options] = verdicts
                 left = [index for index, verdict in enumerate(verdicts) if verdict is not False]
                 if True in verdicts and (not ordered or all(known.keeps_order(options[index]) for index in left)):
                     del branch.unions[options]
@@ -367,6 +413,11 @@ class Brancher:
             return None
         found = [self._patterns(one, kind, depth) for one in option.parts]
         return None if None in found else [one for some in found for one in some or ()]
+
+
+def _in_order(branch: _Branch) -> tuple[Atom, ...]:
+    """The atoms of an alternative, as they are written."""
+    return tuple(sorted(branch.atoms, key=branch.atoms.__getitem__))
 
 
 def _push(pending: list[tuple[Position, Formula]], at: Position, parts: tuple[Formula, ...]) -> None:

@@ -127,8 +127,7 @@ class Known:
             low = max([low, *(one.low for one in part.parts if isinstance(one, Count))])
             return self._every(part.parts, depth, needed, low)
         if isinstance(part, Some):
-            found = [self.verdict(one, depth, needed, low) for one in part.parts]
-            return True if True in found else None if None in found else False
+            return self._some(part.parts, depth, needed, low)
         if isinstance(part, OneOf):
             return None
         if part in self.atoms:
@@ -167,6 +166,17 @@ class Known:
                 found = None
         return found
 
+    def _some(self, parts: tuple[Formula, ...], depth: int, needed: frozenset[str], low: int) -> bool | None:
+        """True as soon as one part is granted; False if all are ruled out."""
+        found: bool | None = False
+        for one in parts:
+            verdict = self.verdict(one, depth, needed, low)
+            if verdict:
+                return True
+            if verdict is None:
+                found = None
+        return found
+
     def _literal(self, part: Literal, depth: int, needed: frozenset[str], low: int) -> bool | None:
         if part in self.seen:
             return True
@@ -186,13 +196,16 @@ class Known:
         return True
 
     def _members(self, part: Members, needed: frozenset[str]) -> bool | None:
-        table = [(dict(part.named), part)]
-        for name in (*self.required, *sorted(needed - set(self.required))):
-            value = member_value(ANY, name, table, search)
-            if value != ANY and self.empty(both(self.value(name), value)):
-                return False
         if part.patterns or part.rest != ANY:
+            table = [(dict(part.named), part)]
+            for name in (*self.required, *sorted(needed - set(self.required))):
+                value = member_value(ANY, name, table, search)
+                if value != ANY and self.empty(both(self.value(name), value)):
+                    return False
             return None
+        for name, value in part.named:
+            if (name in self.required or name in needed) and value != ANY and self.empty(both(self.value(name), value)):
+                return False
         for name, value in part.named:
             if not self.entails(self.value(name), value):
                 return None

@@ -18,7 +18,7 @@ from ..errors import SchemaError, ToolcError, UnsupportedError
 from . import member_automata as machine
 from .absorb import absorbed
 from .any_order import any_order_machine
-from .atoms import All, Atom, Conj, Formula, Literal, Multiple, OneOf, Some, both, conj
+from .atoms import ANY, All, Atom, Conj, Formula, Literal, Multiple, OneOf, Some, both, conj
 from .branches import Brancher, constant_keys
 from .discriminator import Discriminators
 from .disjoint import not_told_apart
@@ -35,6 +35,7 @@ from .string_tails import some_string
 from .tags import TAGS
 from .unevaluated import KEYWORD, Unevaluated
 from .values import KINDS, freeze, kind_of
+from .witnesses import Witnesses
 
 MAX_TRIED = 32
 """Alternatives that are looked at to tell whether a schema has no value at all."""
@@ -110,11 +111,12 @@ class Normaliser:
         self._empty: dict[tuple[tuple[Literal, ...], str, int], bool] = {}  # kind "": of all kinds
         self._keys: dict[Node, frozenset[Hashable] | None] = {}
         self._values: dict[tuple[Literal, ...], tuple[tuple[Constant, ...], bool]] = {}
+        self._witnesses = Witnesses(self.parts)
         self._unions: dict[tuple[OneOf, str, int], Formula] = {}  # all that is in place is settled by then
 
     def close(self) -> None:
         """Let go of what refers back to this: no collector has to find all that many schemas have left, then."""
-        del self._unevaluated, self._brancher, self._discriminators
+        del self._unevaluated, self._brancher, self._discriminators, self._witnesses
 
     # -- one conj
 
@@ -395,6 +397,8 @@ class Normaliser:
             values, complete = self._some_values(one) if self._tries else ((), False)
             if complete or values:
                 found = not values
+            elif self._tries and self._witnesses.meet(one):
+                found = False
             else:
                 found = all(self._no_shape(one, kind) for kind in KINDS)
             if self._tries:  # else it may be that a reference is not followed yet
@@ -415,7 +419,7 @@ class Normaliser:
                 found = False
             elif complete:
                 found = True
-            elif self._tries:
+            elif self._tries and not self._witnesses.meet(one, kind):
                 self._tries -= 1
                 try:
                     found = self._try_no_shape(one, kind)
@@ -429,13 +433,36 @@ class Normaliser:
         for literal in one:
             self._check_cycles(literal.node)
         try:
-            branches = self._brancher.try_branches(one, kind, MAX_TRIED)
-            if branches is None:
-                return False
-            shapes = [merge(kind, branch, self.holds, search) for branch in branches]
-            return all(shape is None or self._barren(shape) for shape in shapes)
+            return self._brancher.surely_none(one, kind, MAX_TRIED, lambda branch: self._has_value(kind, branch))
         except UnsupportedError:
             return False  # refused where it matters, with its place
+
+    def _has_value(self, kind: str, branch: tuple[Atom, ...]) -> bool:
+        """Whether an alternative may have a value."""
+        shape = merge(kind, branch, self.holds, search)
+        if shape is None or self._barren(shape):
+            return False
+        self._keep_value(shape)
+        return True
+
+    def _keep_value(self, shape: Shape) -> None:
+        """Keep a value of a shape of arrays or objects, where one is seen at once: other conjs may have it, too."""
+        if isinstance(shape, Objects) and object_is_plain(shape) and shape.low <= len(shape.required):
+            named = dict(shape.named)
+            members = {name: self._plain_value(named[name]) for name in shape.required if name in named}
+            some = {name: one.value for name, one in members.items() if one is not None}
+            if len(some) == len(members):
+                self._witnesses.add(some)
+        elif isinstance(shape, Arrays) and array_is_plain(shape) and shape.low <= MAX_VALUES:
+            items = [*shape.prefix, *[shape.rest] * shape.low][: shape.low]
+            found = [one.value for one in map(self._plain_value, items) if one is not None]
+            if len(found) == len(items):
+                self._witnesses.add(found)
+
+    def _plain_value(self, one: Conj) -> Constant | None:
+        """One of the plain values that a conj has; None where none is seen at once."""
+        values = SAMPLES if one == ANY else self._some_values(one)[0] if one else ()
+        return values[0] if values else None
 
     def _barren(self, shape: Shape) -> bool:
         """True if a required part of the shape surely has no value."""
@@ -498,6 +525,8 @@ class Normaliser:
     def satisfiable(self, one: Conj) -> bool:
         """Whether some value satisfies a conj, as far as shapes tell."""
         if one:
+            if not self.empty(one) and self._witnesses.meet(one):
+                return True  # all its alternatives may be many more than are needed to find a value
             self._settle_below(one)
         return self.alive(one)
 

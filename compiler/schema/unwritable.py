@@ -52,6 +52,9 @@ _DENIED = re.compile(r"(?<!/properties)/(?:not|if)(?:/|$)")
 _LITERAL = re.compile(r"^/\^|\$/[a-z]*$")
 """Patterns that are written as JavaScript does in its code: an anchor stands inside of slashes."""
 
+_NO_FORMATS = "--formats annotate enforces no format"
+"""What to do where a format is a part of the contradiction: those who write it seldom mean it to be enforced."""
+
 Path = tuple[str | int, ...]
 """Where something stands in a schema."""
 
@@ -241,6 +244,7 @@ class _Losses:
         words = [key if home.place in homes else f"{key} at {home.place}" for home, key in said]
         why = f"no value meets {_listed(tuple(dict.fromkeys(words)))}" if words else "nothing beside it allows it"
         why = f"{why}, at {at}" if inside else why
+        why += f" ({_NO_FORMATS})" if any(key == "format" for _, key in said) else ""
         places = [
             place + node.at(*path)[len(node.place) :] for place in self._normaliser.reader.places(node)[:MOST_PLACES]
         ]
@@ -257,6 +261,8 @@ class _Losses:
             hint = "give the items the enum; --repair reads it so"
         elif any(_LITERAL.search(home.keywords.get("pattern", "")) for home, keyword in said if keyword == "pattern"):
             hint = "write the pattern without the slashes around it, and a flag as (?i:…)"
+        elif any(keyword == "format" for _, keyword in said):
+            hint += f"; {_NO_FORMATS}"
         return UnsatisfiableError(
             "no value satisfies this schema",
             place=place,

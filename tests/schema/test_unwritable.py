@@ -6,11 +6,13 @@ import json
 import random
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolc.compiler import Budget, Options, compile_schema, compile_tools, grammar_of, read_spec
+from toolc.compiler.commands.check import check
 from toolc.compiler.errors import UnsatisfiableError
 from toolc.compiler.schema import LarkWriter, SchemaOptions, schema_to_lark
 from toolc.compiler.schema.keywords import meant
@@ -20,6 +22,8 @@ from .recogniser import Compiled
 BAD = {"type": "integer", "minimum": 5, "maximum": 3}
 BOUNDS = "type", "minimum", "maximum"
 ISO_TIME = r"^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$"
+
+NO_TIME = {"type": "string", "format": "time", "pattern": ISO_TIME}
 
 
 def _object(**members: Any) -> dict[str, Any]:
@@ -199,6 +203,29 @@ def test_why() -> None:
     assert why(parts) == [
         "no value meets type, minimum at #/properties/a/allOf/0 and maximum at #/properties/a/allOf/1"
     ]
+    assert why(_object(a=NO_TIME)) == [
+        "no value meets type, format and pattern (--formats annotate enforces no format)"
+    ]
+    with pytest.raises(UnsatisfiableError, match="here; --formats annotate enforces no format"):
+        schema_to_lark({**_object(a=NO_TIME), "required": ["a"]})
+    with pytest.raises(UnsatisfiableError) as refused:
+        schema_to_lark({**_object(a=BAD), "required": ["a"]})
+    assert "format" not in str(refused.value)
+
+
+def test_a_time_without_an_offset(shared: Path) -> None:
+    """The pattern that zod writes beside a format excludes every time of that format."""
+    folder = shared / "cases" / "reported" / "73-optional-unsat-format-pattern"
+    schema = json.loads((folder / "spec.json").read_text())
+    plain = compile_schema(schema, "builtin", options=Options(whitespace="flexible"))
+    assert [one["why"].partition("(")[2] for one in plain.report["unwritable"]] == [
+        "--formats annotate enforces no format)"
+    ]
+    free = compile_schema(schema, "builtin", options=Options(whitespace="flexible", formats="annotate"))
+    assert free.report["unwritable"] == []
+    for text in (folder / "valid.txt").read_text().splitlines():
+        assert check(free.bundle, text.encode())["accepted"], text
+    assert not check(free.bundle, b'{"at":"12:30Z","what":"x"}')["accepted"]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +233,7 @@ def test_why() -> None:
     [
         (BAD, "#", ("minimum", "maximum")),
         (_object(k=BAD) | {"properties": {"k": BAD}}, "#/properties/k", ("minimum", "maximum")),
-        ({"type": "string", "format": "time", "pattern": ISO_TIME}, "#", ("format", "pattern")),
+        (NO_TIME, "#", ("format", "pattern")),
         (
             {"type": "array", "items": {"enum": [1, 2]}, "uniqueItems": True, "minItems": 3},
             "#",
