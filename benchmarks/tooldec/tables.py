@@ -155,9 +155,7 @@ def unseen_table(rows: Sequence[dict[str, Any]]) -> str:
             ]
             line += [str(len(some)), *(share(count, len(some)) for count in counted)]
         out.append(line)
-    columns = (
-        ("places", "calls", "right", "right name if asked") if named else ("problems", "calls", "its tools", "right")
-    )
+    columns = ("places", "calls", "right", "name if asked") if named else ("problems", "calls", "its tools", "right")
     return _table(["arm", *(f"{kind}: {one}" for kind in ("seen", "unseen") for one in columns)], out)
 
 
