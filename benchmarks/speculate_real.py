@@ -187,7 +187,8 @@ async def alone(a: argparse.Namespace, tools: list[dict[str, Any]], asked: Seque
     """Both models, one question after another: how often their calls are equal, and what each takes without load."""
     async with Timed(a.ports[0], tools) as main, Timed(a.ports[1], tools) as small:
         for model in (main, small)[: servers_of(a)] if not a.running else ():
-            await model.reply(asked[0])  # reads the list of tools, which is in the prefix cache from then on
+            # each slot of the server reads the list of tools, which is in its prefix cache from then on
+            await asyncio.gather(*(model.reply(asked[0]) for _ in range(a.agents)))
         if a.alone is not None:
             return {"G alone": a.alone[0], "g alone": a.alone[1]}
         for model in (main, small):

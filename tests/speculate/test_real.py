@@ -112,6 +112,7 @@ def test_a_run(servers: list[Scripted], tmp_path: Path, monkeypatch: pytest.Monk
     assert found["alpha"] == [1, 2]
     assert found["G alone"] >= CALL_S and found["g alone"] >= GUESS_S
     (row,) = found["tools"]
+    assert len(servers[0].seen) == agents + 2 + 3 * 2 * 2  # a slot each, alone, and two turns of each task and arm
     assert row["G"] >= CALL_S and row["F"] >= ANSWER_S
     assert row["plain"] >= CALL_S + found["G alone"] / 2 + ANSWER_S
     assert row["guesser"]["hits"] == 0.5 and row["recorded"]["hits"] == 1.0
