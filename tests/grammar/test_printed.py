@@ -78,7 +78,7 @@ def _rows() -> Iterator[Any]:
             yield pytest.param(row[1], id=row[0])
 
 
-@pytest.mark.filterwarnings("ignore::toolc.compiler.pipeline.BuiltinTokenizerWarning")
+@pytest.mark.filterwarnings("ignore::toolc.compiler.stages.BuiltinTokenizerWarning")
 @pytest.mark.parametrize("schema", list(_rows()))
 def test_schemas(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _check(schema_spec(schema), Options(whitespace="flexible"), monkeypatch)
@@ -86,7 +86,7 @@ def test_schemas(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _check(schema_spec(schema), Options(lenient=True), monkeypatch)
 
 
-@pytest.mark.filterwarnings("ignore::toolc.compiler.pipeline.BuiltinTokenizerWarning")
+@pytest.mark.filterwarnings("ignore::toolc.compiler.stages.BuiltinTokenizerWarning")
 @pytest.mark.parametrize("number,protocol", list(enumerate(protocol_names())))
 def test_protocols(number: int, protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a few schemas each, other ones for every protocol, and of a structured response."""
@@ -109,7 +109,7 @@ def test_protocols(number: int, protocol: str, monkeypatch: pytest.MonkeyPatch) 
         assert _check(spec, Options(protocol=protocol, response=RESPONSE, whitespace="pretty"), monkeypatch)
 
 
-@pytest.mark.filterwarnings("ignore::toolc.compiler.pipeline.BuiltinTokenizerWarning")
+@pytest.mark.filterwarnings("ignore::toolc.compiler.stages.BuiltinTokenizerWarning")
 @pytest.mark.skipif(not DEVELOPMENT.is_file(), reason="the development cases are not here")
 def test_development_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     with DEVELOPMENT.open() as lines:
