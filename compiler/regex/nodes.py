@@ -10,7 +10,7 @@ Invariants   nodes are frozen and compared by value, with the hash kept; those b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -323,7 +323,12 @@ def _shortest_copies(regex: Repeat, after: Regex) -> Regex:
         )
     more: Regex = EMPTY
     if high is None:
-        more = repeat(with_next(shortest(regex.item, concat(repeat(item, 0, None), after))), 0, None)
+        inner = _not_empty(regex.item)
+        one = shortest(inner, concat(repeat(item, 0, None), after))
+        if type(inner) is Repeat and inner != regex.item and inner.lazy:
+            # It would be empty, and the last, if what follows could be read.
+            one = concat(Look(after, negative=True), one)
+        more = repeat(with_next(one), 0, None)
     else:
         for left in range(high - low):
             look()
@@ -334,6 +339,21 @@ def _shortest_copies(regex: Repeat, after: Regex) -> Regex:
         rest = repeat(item, left, None if high is None else left + high - low)
         more = concat(shortest(regex.item, concat(rest, after)), more)
     return more
+
+
+def _not_empty(item: Regex) -> Regex:
+    """What a repeat without a bound repeats, but for the empty text: behind an empty copy, engines make no other.
+
+    Raises UnsupportedError: it may be empty otherwise than as a repeat of nothing.
+    """
+    if lengths(item)[0]:
+        return item
+    if type(item) is Repeat and item.low == 0 and lengths(item.item)[0]:
+        return replace(item, low=1)
+    raise UnsupportedError(
+        "an unbounded repeat of what may be empty holds a lazy repeat",
+        hint="let each copy have a character, as in (?:x+?)* for (?:x*?)*",
+    )
 
 
 def _is_lazy(regex: Regex) -> bool:
