@@ -91,6 +91,17 @@ def is_cold() -> bool:
     return all(os.path.getmtime(file) < os.path.getmtime(walk.__file__) for file in kept)
 
 
+def why_not_shipped() -> str:
+    """Why the kernels of the wheel are not used, to stand behind other words; empty where none came."""
+    from toolc.runtime.jit import shipped
+
+    made_for = shipped.made_for()
+    if made_for is None or shipped.usable():
+        return ""
+    build = "python", "machine", "processor", "numba", "llvmlite"
+    return f" (those of the wheel are for {', '.join(f'{name} {made_for.get(name)}' for name in build)})"
+
+
 _told: list[bool] = []
 """Not empty once this process has said that it compiles kernels."""
 
@@ -105,8 +116,9 @@ def warm_if_cold(processes: int) -> None:
     """
     if not _told and is_cold():
         _LOG.warning(
-            "toolc compiles its own kernels, once on this machine: three minutes of processor time, on %d cores. "
+            "toolc compiles its own kernels%s, once on this machine: three minutes of processor time, on %d cores. "
             "`toolc warmup` does it beforehand",
+            why_not_shipped(),
             processes,
         )
         if processes > 1 and sys.executable:  # which a program with Python inside of it may lack

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ..errors import SetupError
 from ..options import cores
-from ..warmup import is_cold, listed, ship, warm_up
+from ..warmup import is_cold, listed, ship, warm_up, why_not_shipped
 from .terminal import Progress, note, print_json
 
-_STAGE = "compiling toolc's own kernels, once on this machine"
+_STAGE = "compiling toolc's own kernels{}, once on this machine"
 
 
 def run(jobs: int | None, as_json: bool, ship_into: str | None = None) -> None:
@@ -26,7 +26,7 @@ def run(jobs: int | None, as_json: bool, ship_into: str | None = None) -> None:
     """
     begin = time.perf_counter()
     with Progress(quiet=as_json) as progress:
-        progress(_STAGE)
+        progress(_STAGE.format(why_not_shipped()))
         failed = warm_up(jobs or cores()) if ship_into is None else ship(jobs or cores(), Path(ship_into))
     if failed:
         more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
@@ -52,5 +52,5 @@ def warm(progress: Progress, jobs: int | None = None, later: bool = False) -> No
         later: also what a small spec does not call.
     """
     if is_cold():
-        progress(_STAGE)
+        progress(_STAGE.format(why_not_shipped()))
         warm_up(jobs or cores(), later)

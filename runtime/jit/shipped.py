@@ -52,17 +52,23 @@ def this_build() -> dict[str, str]:
     }
 
 
+def made_for() -> dict[str, str] | None:
+    """The build that the shipped kernels are of; None: there are none."""
+    try:
+        found: dict[str, str] = json.loads((SHIPPED / "made_for.json").read_bytes())
+    except (FileNotFoundError, NotADirectoryError):  # the latter: toolc lies in an archive
+        return None
+    return found
+
+
 @lru_cache(maxsize=1)
 def usable() -> bool:
     """Whether there are shipped kernels, and they run here."""
-    try:
-        made_for = json.loads((SHIPPED / "made_for.json").read_bytes())
-    except FileNotFoundError:
-        return False
-    if made_for != this_build():
+    build = this_build()
+    if made_for() != build:
         return False
     has = llvm.get_host_cpu_features()
-    return all(has.get(feature) for feature in _NEEDS.get(made_for["processor"], ()))
+    return all(has.get(feature) for feature in _NEEDS.get(build["processor"], ()))
 
 
 def load(function: Callable[..., Any], signature: Any) -> Any:

@@ -18,7 +18,7 @@ SMALL = "toolc.compiler.lift.chains"  # a module whose kernels compile in second
 LOAD = f"""
 import warnings
 warnings.simplefilter("error")
-from toolc.compiler.warmup import _compile, is_cold, listed
+from toolc.compiler.warmup import _compile, is_cold, listed, why_not_shipped
 from toolc.runtime.jit import shipped
 from importlib import import_module
 ours = [one for one in listed() if one.module == {SMALL!r}]
@@ -27,7 +27,7 @@ for one in ours:
 dispatchers = [getattr(import_module(one.module), one.name) for one in ours]
 hits = sum(sum(one.stats.cache_hits.values()) for one in dispatchers)
 misses = sum(sum(one.stats.cache_misses.values()) for one in dispatchers)
-print(len(ours), hits, misses, shipped.usable(), is_cold())
+print(len(ours), hits, misses, shipped.usable(), is_cold(), why_not_shipped())
 """
 
 
@@ -61,7 +61,8 @@ def test_kernels_of_another_build_are_compiled(folder: Path, tmp_path: Path) -> 
     other = shutil.copytree(folder, tmp_path / "other")
     made_for = json.loads((other / "made_for.json").read_text())
     (other / "made_for.json").write_text(json.dumps({**made_for, "numba": "0.1"}))
-    _, hits, misses, usable, cold = load(other, tmp_path / "kept")
+    _, hits, misses, usable, cold, *why = load(other, tmp_path / "kept")
+    assert " ".join(why).startswith("(those of the wheel are for") and "numba 0.1," in " ".join(why)
     assert (hits, usable, cold) == ("0", "False", "True") and int(misses) > 0
     assert list((tmp_path / "kept").rglob("chains*.nbi"))
 
