@@ -10,7 +10,9 @@ device/torch_step.py and device/triton_step.py. Read it from top to bottom:
 
 A pushdown automaton reads symbols: the 256 bytes, and from 256 on the special tokens (256 is the end of turn). A token
 is read as its bytes, or as its one special symbol. The mask of a configuration is the union of *rows*, precomputed sets
-of tokens: one row of the state, and one for each frame of the stack that a token can pop and go on below.
+of tokens: one row of the state, and one for each frame of the stack that a token can pop and go on below. Each frame
+has a *register*, a set of bits that says which members an object has so far, where their order is free: states test and
+set bits (``register_rule``), and check lists take out of a mask the tokens that a test on their way does not allow.
 
 Leaves out   speed; checks of a file (format/checks.py); what a text says (calls/reader.py).
 Tables       docs/format.md; ``x`` and `view["x"]` are its table x, `bundle.meta["x"]` is a field of the meta.
@@ -45,6 +47,11 @@ class Machine:
         self.view: dict[str, Any] = {name: array.data for name, array in t.arrays().items() if array.size}
         self.modes, self.soft_depth, self.capacity = t.modes, bundle.meta["soft_depth"], bundle.meta["capacity"]
         self._width = {name: getattr(t, name).shape[1] for name in set(BREAKS.values())}
+        self._rules: list[tuple[int, int, int]] = [tuple(row) for row in t.register_rule.tolist()]
+        if len(self._rules) == 1:
+            self._rules = []  # no state has one
+        masks = [int.from_bytes(row.tobytes(), "little") for row in t.test_mask]
+        self._tests = list(zip((t.test_wants == 1).tolist(), masks, strict=True))
         found: dict[int, bytearray] = {}
         for byte, number in enumerate(t.symbol_class[:END_OF_TURN].tolist()):
             found.setdefault(number, bytearray()).append(byte)
@@ -66,6 +73,15 @@ class Machine:
         """The cells of a state: one for each phase of its counter."""
         first = self.view["state_cell"][state]
         return range(first, first + self.phase("state_break", state, MAX_COUNT) + 1)
+
+    def rule(self, state: int) -> tuple[int, int, int]:
+        """The register rule of a state: the test on entering it, the bit it sets or -1, the test before a pop."""
+        return self._rules[self.view["state_register"][state]] if self._rules else (0, -1, 0)
+
+    def passes(self, test: int, register: int) -> bool:
+        """Whether a register passes a test: some bit of the mask is clear, or none is."""
+        wants, mask = self._tests[test]
+        return (mask & ~register != 0) == wants
 
     def entry(self, cell: int, symbol_class: int) -> int:
         """The op of a cell on a symbol class: of its own row, else of its default row, else 0.
@@ -100,20 +116,30 @@ class Configuration:
     """Where a text stands in the tables.
 
     Attributes:
-        state, counter: the local state and its counter.
+        state, counter, register: the local state, its counter, and the register of the frame: a set of bits.
         stack: (stack symbol, saved counter) of every frame, the top last.
+        registers: the saved register of every frame of the stack.
     """
 
-    __slots__ = ("counter", "machine", "stack", "state")
+    __slots__ = ("counter", "machine", "register", "registers", "stack", "state")
 
-    def __init__(self, machine: Machine, state: int, counter: int = 0, stack: Iterable[tuple[int, int]] = ()) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        state: int,
+        counter: int = 0,
+        stack: Iterable[tuple[int, int]] = (),
+        register: int = 0,
+        registers: Iterable[int] | None = None,
+    ) -> None:
         self.machine = machine
-        self.state, self.counter = state, counter
+        self.state, self.counter, self.register = state, counter, register
         self.stack: list[tuple[int, int]] = list(stack)
+        self.registers: list[int] = [0] * len(self.stack) if registers is None else list(registers)
 
     def copy(self) -> Configuration:
         """An independent copy."""
-        return Configuration(self.machine, self.state, self.counter, self.stack)
+        return Configuration(self.machine, self.state, self.counter, self.stack, self.register, self.registers)
 
     @property
     def bundle(self) -> Bundle:
@@ -139,8 +165,13 @@ class Configuration:
         op = self.machine.entry(self.cell, self.machine.view["symbol_class"][symbol])
         kind, number = op & KIND_MASK, op >> KIND_BITS
         if kind == POP:
-            return op if self.stack and self._return(number) >> ACTION_BITS != DEAD else 0
-        return op if kind == PUSH or number != DEAD else 0
+            if not self.stack or not self.machine.passes(self.machine.rule(self.state)[2], self.register):
+                return 0
+            back = self._return(number) >> ACTION_BITS
+            return op if back != DEAD and self.machine.passes(self.machine.rule(back)[0], self.registers[-1]) else 0
+        if kind == PUSH:
+            return op
+        return op if number != DEAD and self.machine.passes(self.machine.rule(number)[0], self.register) else 0
 
     def overflows(self, op: int) -> bool:
         """Whether an op pushes and the stack has no room for it, which happens in no sound bundle."""
@@ -161,11 +192,16 @@ class Configuration:
         elif kind == PUSH:
             symbol, state, state_of_least_height, action = (self.machine.view["push"][number, k] for k in range(4))
             self.stack.append((symbol, act(action, counter)))
-            self.state, self.counter = (state_of_least_height if mode else state), 0
+            self.registers.append(self.register)
+            self.state, self.counter, self.register = (state_of_least_height if mode else state), 0, 0
         else:
             value = self._return(number)
             _, saved = self.stack.pop()
+            self.register = self.registers.pop()
             self.state, self.counter = value >> ACTION_BITS, act(value & ACTION_MASK, saved)
+        bit = self.machine.rule(self.state)[1]
+        if bit >= 0:
+            self.register |= 1 << bit
 
     def after(self, symbol: int) -> Configuration:
         """A copy that has read a symbol, which has to be readable."""
@@ -208,6 +244,7 @@ class Sequence(Configuration):
         """An independent copy."""
         twin = Sequence(self.machine, self.state, self.left)
         twin.counter, twin.stack = self.counter, list(self.stack)
+        twin.register, twin.registers = self.register, list(self.registers)
         return twin
 
     def symbols(self, token: int) -> list[int]:
@@ -220,7 +257,7 @@ class Sequence(Configuration):
 
     def reads(self, symbols: Iterable[int]) -> Configuration | None:
         """The configuration after the symbols of one token; None where the token is not allowed."""
-        here, mode, some = Configuration(self.machine, self.state, self.counter, self.stack), self.mode, False
+        here, mode, some = Configuration.copy(self), self.mode, False
         for symbol in symbols:
             some = True
             if here.state == FINISHED and symbol == END_OF_TURN:
@@ -241,6 +278,7 @@ class Sequence(Configuration):
         if self.left is not None and self.state != FINISHED:
             self.left -= 1
         self.state, self.counter, self.stack = found.state, found.counter, found.stack
+        self.register, self.registers = found.register, found.registers
         return True
 
     # ------------------------------------------------------------ masks
@@ -288,7 +326,27 @@ class Sequence(Configuration):
         """The allowed tokens, whatever the budget."""
         if self.state == FINISHED:
             return {int(token) for token in self.bundle.tables.end_of_turn_tokens}
-        return set().union(*(self.row(number) for number, _, _ in self.rows()))
+        rows = self.rows()
+        return set().union(*(self.row(number) for number, _, _ in rows)) - self.taken_out(rows)
+
+    def taken_out(self, rows: list[tuple[int, int | None, int]]) -> set[int]:
+        """The tokens of the rows that the registers do not allow: those of a check list whose tests fail.
+
+        A row has the tokens that the automaton reads whatever its registers hold.
+        """
+        t, found = self.bundle.tables, set()
+        if not t.has_registers:
+            return found
+        passes = self.machine.passes
+        for _, cell, below in rows:
+            if cell is None:
+                number, register = t.cell_check[self.cell, self.mode], self.register
+            else:
+                number, register = t.chain_check[cell], self.registers[below]
+            for token, one, two in t.check[t.check_offset[number] : t.check_offset[number + 1]].tolist():
+                if not (passes(one, register) and passes(two, register)):
+                    found.add(token)
+        return found
 
     def brute_mask(self) -> set[int]:
         """The allowed tokens, found without any row: by trying every token."""

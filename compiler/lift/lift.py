@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from toolc.runtime.format.ops import END_OF_TURN, return_of
-from toolc.runtime.format.tables import Tables, without_close
+from toolc.runtime.format.tables import Tables, without_close, without_registers
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection.comb import CombRows
 
@@ -412,6 +412,7 @@ class _Lift:
             "walks": self.walks,
         }
         content, begin = (part.copy() for part in self.profiles.flat())  # the pool is memory of the next lift
+        arrays |= without_registers(a.state_row.size - 1, *arrays["cell_row"].shape, arrays["chain_row"].size)
         return Lifted(without_close(arrays), rows, (content, begin), counts)
 
     def _rows(self, states: Cells) -> CombRows:
@@ -430,7 +431,7 @@ def _marks(marks: Marks, narrow: np.ndarray) -> dict[str, np.ndarray]:
     return {
         "state_mark": np.array(marks.state, np.int32),
         "symbol_mark": np.array(marks.symbol, np.int32),
-        "mark": np.array(marks.table, np.int32).reshape(-1, 4),
+        "mark": np.array(marks.table, np.int32).reshape(-1, 5),
         "tool_offset": offsets(map(len, marks.tools), np.int32),
         "tool_members": np.array([tool for tools in marks.tools for tool in tools], np.int32),
         "narrowing": narrow.astype(np.int32),

@@ -11,7 +11,7 @@ Arrays       those of docs/format.md, and
              import whose profile it is, -1 for the part's own;
              outer_profile, outer_entry int32 [·]: profiles with which an entry's frame is left;
              outer_offset int32 [· + 1], outer_records int32 [·]: the content of each, as in walk.py;
-             mark int32 [·, 4]: its distinct marks, which state_mark and symbol_mark number;
+             mark int32 [·, 5]: its distinct marks, which state_mark and symbol_mark number;
              alike int32 [classes]: equal where all its states treat two classes alike.
 """
 

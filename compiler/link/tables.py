@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from toolc.runtime.format.kernels.step import phases_of
-from toolc.runtime.format.tables import Tables
+from toolc.runtime.format.tables import Tables, without_registers
 from toolc.runtime.jit.memory import copy, kernel
 
 from ..lift import comb
@@ -76,7 +76,7 @@ def tables_of(
         "chain_after": found["chain_after"],
         "state_mark": mark_of[found["state_mark"]],
         "symbol_mark": mark_of[found["symbol_mark"]],
-        "mark": np.array(list(mark_number), np.int32).reshape(-1, 4),
+        "mark": np.array(list(mark_number), np.int32).reshape(-1, 5),
         "tool_offset": offsets(map(len, marks.tools), np.int32),
         "tool_members": np.array([tool for tools in marks.tools for tool in tools], np.int32),
         "narrowing": narrow,
@@ -98,7 +98,8 @@ def tables_of(
     arrays = {
         name: np.ascontiguousarray(array, np.uint32 if name == "dense" else np.int32) for name, array in arrays.items()
     }
-    return Tables(**arrays), int(longest_chain(follows, profiles))
+    none = without_registers(arrays["state_cell"].size, *arrays["cell_row"].shape, arrays["chain_row"].size)
+    return Tables(**arrays, **none), int(longest_chain(follows, profiles))
 
 
 def _moved_chains(joined: Joined, found: dict[str, np.ndarray]) -> np.ndarray:

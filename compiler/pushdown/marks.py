@@ -7,6 +7,7 @@ what their pasts (symbol_history.py) have in common:
     age     how many symbols of that kind were read in a row; -1 where that is not known (where the ways to some of the
             NFA states disagree, those to another may not); of what is not settled, the kind of text or value it may be
     ended   none of them lies in that region any more
+    member  not 0 where the key of a member was just read whose order is free (members.py)
     tools   those whose calls they belong to; none where one belongs to no tool
 
 Leaves out   where regions are made (nfa.py), what was read on the ways to NFA states (symbol_history.py), reading
@@ -42,7 +43,7 @@ class Marks:
 
     Attributes:
         state, symbol: number of the mark of every local state and of every stack symbol.
-        table: distinct marks: (kind, age, number of a set of tools or -1, ended).
+        table: distinct marks: (kind, age, number of a set of tools or -1, ended, member).
         tools: distinct sets of tools, ascending.
         narrow_state: whether entering a state decides against some tool.
         narrow_symbol: whether pushing a stack symbol does.
@@ -52,7 +53,7 @@ class Marks:
 
     state: np.ndarray
     symbol: np.ndarray
-    table: list[tuple[int, int, int, int]]
+    table: list[tuple[int, int, int, int, int]]
     tools: list[tuple[int, ...]]
     narrow_state: np.ndarray
     narrow_symbol: np.ndarray
@@ -71,7 +72,7 @@ def read_marks(nfa: Nfa, space: Workspace, begins: Sequence[int]) -> Marks:
     count, symbols = len(pools["states"]), len(pools["symbols"])
     if len(nfa.regions) == 1:
         nothing = np.zeros(count, np.int32), np.zeros(symbols, np.int32)
-        return Marks(*nothing, [(AROUND, UNKNOWN, -1, 0)], [], nothing[0] > 0, nothing[1] > 0, True)
+        return Marks(*nothing, [(AROUND, UNKNOWN, -1, 0, 0)], [], nothing[0] > 0, nothing[1] > 0, True)
     kind_of, tool_of = np.array([region[:2] for region in nfa.regions], np.int32).T[:, nfa.region]
     marked = np.zeros(len(nfa.instances), bool)  # the frames with marked rules
     marked[nfa.instance[nfa.region > 0]] = True
@@ -131,7 +132,7 @@ def read_marks(nfa: Nfa, space: Workspace, begins: Sequence[int]) -> Marks:
     for p, q in (links.T, callers[:, 1::-1].T):
         narrow[q[narrows(p, set_of_mark[state[q]])]] = True
     narrow_symbol[callers[narrows(callers[:, 1], set_of_mark[symbol[callers[:, 2]]]), 2]] = True
-    table = [(kind, age, tools_, ended) for kind, age, tools_, ended in rows[first].tolist()]
+    table = [(kind, age, tools_, ended, 0) for kind, age, tools_, ended in rows[first].tolist()]
     whole_there = {n: some for n, some in whole_there.items() if some}
     return Marks(state, symbol, table, sets, narrow, narrow_symbol, separable, whole_there)
 

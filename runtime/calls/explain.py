@@ -176,7 +176,7 @@ def _region_of(here: Configuration) -> str:
     t, bundle = here.bundle.tables, here.bundle
     if here.state <= 1:
         return ""
-    kind, _, tools, _ = t.mark[int(t.state_mark[here.state])].tolist()
+    kind, _, tools, _, _ = t.mark[int(t.state_mark[here.state])].tolist()
     known = _REGIONS.get(kind, "")
     names = [str(tool["name"]) for tool in tools_of(bundle.meta)]
     members = t.tool_members[t.tool_offset[tools] : t.tool_offset[tools + 1]].tolist() if tools >= 0 else []

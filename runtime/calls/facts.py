@@ -65,7 +65,7 @@ class Facts:
         self.read_as = read_only(self.how)
         offset, members = t.tool_offset.tolist(), t.tool_members.tolist()
         self.only = [members[a] if b - a == 1 else -1 for a, b in itertools.pairwise(offset)]
-        self.marks: list[tuple[int, int, int, int]] = [tuple(row) for row in t.mark.tolist()]
+        self.marks: list[tuple[int, int, int, int]] = [tuple(row) for row in t.mark[:, :4].tolist()]
         spec = meta.get("spec")
         self._spec: dict[str, Any] = spec if isinstance(spec, dict) else {}
         self._protocol = meta.get("protocol")

@@ -23,6 +23,7 @@ from .tables import (
     MAX_CAPACITY,
     MAX_COUNT,
     MAX_RANGE_CELLS,
+    MAX_REGISTER_WORDS,
     NEVER,
     TABLES,
     Tables,
@@ -47,6 +48,7 @@ def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
     counts = counts_of(t, vocab.size, vocab.slice_token_offset.size - 1, len(tools_of(meta)))
     if not _sound(t, meta, counts):
         plain_checks(name, t, meta, counts)
+    _check_registers(name, t)
 
 
 def plain_checks(name: str, t: Tables, meta: dict[str, Any], counts: dict[str, int]) -> None:
@@ -227,6 +229,22 @@ def _check_rows(name: str, t: Tables, tokens: int) -> None:
         raise refuse(name, "dense/shape", t.dense.shape[1], f"{words} words", UNSOUND)
     if tokens % 32 and (t.dense[:, -1] >> np.uint32(tokens % 32)).any():
         raise refuse(name, "dense", "a bit past the vocabulary", f"bits below {tokens}", UNSOUND)
+
+
+def _check_registers(name: str, t: Tables) -> None:
+    """Rule 0 and test 0 ask nothing, check list 0 is empty, and a check list has a token once."""
+    check_offsets(name, "check_offset", t.check_offset, len(t.check))
+    check_ascending(name, "check", np.ascontiguousarray(t.check[:, 0]), t.check_offset)
+    for field, found, wanted in (
+        ("register_rule/0", t.register_rule[:1].tolist(), [[0, -1, 0]]),
+        ("test_wants/0", t.test_wants[:1].tolist(), [0]),
+        ("test_mask/0", [int(t.test_mask[:1].any())] if len(t.test_mask) else [], [0]),
+        ("check_offset/1", t.check_offset[1:2].tolist(), [0]),
+    ):
+        if found != wanted:
+            raise refuse(name, field, found, f"{wanted}", UNSOUND)
+    if not 0 < t.register_words <= MAX_REGISTER_WORDS:
+        raise refuse(name, "test_mask/shape", t.register_words, f"1 to {MAX_REGISTER_WORDS} words", UNSOUND)
 
 
 def _check_close(name: str, t: Tables) -> None:

@@ -22,6 +22,7 @@ MAX_CAPACITY = 1 << 16
 MAX_COUNT = 1 << 30
 MAX_BREAKS = 64  # bounds that counters are held against in one place
 MAX_RANGE_CELLS = 1 << 27
+MAX_REGISTER_WORDS = 64  # of a register; a word has 32 bits
 NEVER = 1 << 29  # a bound on the tokens needed where none is known
 _COUNTERS = ((0, MAX_COUNT),)
 _BOUNDS = ((0, NEVER + 1),)
@@ -36,7 +37,8 @@ class Table(NamedTuple):
         meaning: what a number of the table says, for docs/format.md.
         values: (low, high) of its numbers, low <= number < high: one pair for all, or one for each column; `high` is a
             number or what is counted. None where the numbers are ops, bits or entries of a comb.
-        width: what the other indices count. B breakpoints of a state, C of its completion, M modes, W words of a row.
+        width: what the other indices count. B breakpoints of a state, C of its completion, M modes, W words of a row, G words
+            of a register.
         dtype: of the numbers.
         columns: what errors call each column, where each has values of its own.
     """
@@ -87,10 +89,11 @@ TABLES: dict[str, Table] = {
     "symbol_mark": Table("stack symbols", "mark of the opening and closing symbols of a frame", ((0, "marks"),)),
     "mark": Table(
         "marks",
-        "(kind, age, tool set or -1 for any, ended)",
-        ((UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, "tool sets"), (0, 2)),
-        (4,),
-        columns=("kind", "age", "tools", "ended"),
+        "(kind, age, tool set or -1 for any, ended, 0 or one more than twice the bit of the member whose key was just "
+        "read, and one more if it is required)",
+        ((UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, "tool sets"), (0, 2), (0, 1 << 17)),
+        (5,),
+        columns=("kind", "age", "tools", "ended", "member"),
     ),
     "tool_offset": Table("tool sets + 1", "first member of a tool set"),
     "tool_members": Table("tool members", "number of a tool in meta `spec`, ascending in a set", ((0, "tools"),)),
@@ -103,6 +106,28 @@ TABLES: dict[str, Table] = {
     "list_tokens": Table("list tokens", "id, ascending in a list", ((0, "tokens"),)),
     "list_base": Table("lists", "list that is toggled too, -1 for none; a base has none itself", ((-1, "lists"),)),
     "dense": Table("dense rows", "bit t & 31 of word t >> 5: token t", (), ("W",), "uint32"),
+    "state_register": Table("states", "register rule of a state; rule 0 tests and sets nothing", ((0, "register rules"),)),
+    "register_rule": Table(
+        "register rules",
+        "(test that has to pass on entering, bit set on entering or -1, test that has to pass before a pop)",
+        ((0, "register tests"), (-1, "register bits"), (0, "register tests")),
+        (3,),
+        columns=("entering", "bit", "popping"),
+    ),
+    "test_wants": Table("register tests", "1: some bit of the mask has to be clear, 0: none; test 0 passes", ((0, 2),)),
+    "test_mask": Table("register tests", "bit b & 31 of word b >> 5: the test looks at bit b", (), ("G",), "uint32"),
+    "cell_check": Table("cells", "check list, by mode; list 0 is empty", ((0, "check lists"),), ("M",)),
+    "chain_check": Table(
+        "chain cells", "check list, for the register saved beside the stack symbol", ((0, "check lists"),)
+    ),
+    "check_offset": Table("check lists + 1", "first check of a check list"),
+    "check": Table(
+        "checks",
+        "(token, test, another test or 0): the token is taken out of the mask unless they pass; a list has it once",
+        ((0, "tokens"), (0, "register tests"), (0, "register tests")),
+        (3,),
+        columns=("token", "test", "test"),
+    ),
     "state_close": Table("states", "first close cell of a state", ((0, "close cells"),)),
     "close_break": Table("states", "breakpoints of the close cells", ((0, "close breakpoint lists"),)),
     "close_breaks": Table("close breakpoint lists", "breakpoint (at, count); list 0 has none", _COUNTERS, ("C", 2)),
@@ -163,6 +188,14 @@ class Tables:
     list_tokens: np.ndarray
     list_base: np.ndarray
     dense: np.ndarray
+    state_register: np.ndarray
+    register_rule: np.ndarray
+    test_wants: np.ndarray
+    test_mask: np.ndarray
+    cell_check: np.ndarray
+    chain_check: np.ndarray
+    check_offset: np.ndarray
+    check: np.ndarray
     state_close: np.ndarray
     close_break: np.ndarray
     close_breaks: np.ndarray
@@ -262,6 +295,16 @@ class Tables:
         return int(self.symbol_class.max()) + 1
 
     @property
+    def register_words(self) -> int:
+        """G."""
+        return int(self.test_mask.shape[1])
+
+    @property
+    def has_registers(self) -> bool:
+        """Whether some state tests or sets a bit."""
+        return len(self.register_rule) > 1
+
+    @property
     def knows_no_close(self) -> bool:
         """All states share one close cell, which has no bound (`without_close`)."""
         return self.close_bound.size == 1
@@ -284,7 +327,7 @@ def counted(counts: str) -> tuple[str, int]:
 
 # What the registry's tables count and name, in the order of `counts_of`.
 COUNTED = (
-    *("tokens", "slices", "tools"),
+    *("tokens", "slices", "tools", "register bits"),
     *dict.fromkeys(counted(table.counts)[0] for table in TABLES.values()),
     *("transition bases", "return bases", "chain bases"),
 )
@@ -298,7 +341,7 @@ def counts_of(t: Tables, tokens: int, slices: int, tools: int) -> dict[str, int]
         slices: of the vocabulary.
         tools: of the spec.
     """
-    found = {"tokens": tokens, "slices": slices, "tools": tools}
+    found = {"tokens": tokens, "slices": slices, "tools": tools, "register bits": 32 * t.register_words}
     for name, field in FIELD_OF:
         what, more = counted(TABLES[name].counts)
         found[what] = len(getattr(t, field)) - more
@@ -313,6 +356,24 @@ def tools_of(meta: dict[str, Any]) -> list[Any]:
     spec = meta.get("spec")
     found = spec.get("tools") if isinstance(spec, dict) else None
     return list(found) if isinstance(found, list) else []
+
+
+def without_registers(states: int, cells: int, modes: int, chain_cells: int) -> dict[str, np.ndarray]:
+    """The arrays about registers, by field name, of tables that have none."""
+
+    def zeros(*shape: int) -> np.ndarray:
+        return np.zeros(shape, np.int32)
+
+    return {
+        "state_register": zeros(states),
+        "register_rule": np.array([[0, -1, 0]], np.int32),
+        "test_wants": zeros(1),
+        "test_mask": np.zeros((1, 1), np.uint32),
+        "cell_check": zeros(cells, modes),
+        "chain_check": zeros(chain_cells),
+        "check_offset": zeros(2),
+        "check": zeros(0, 3),
+    }
 
 
 _CLOSE = frozenset(  # the arrays about closing

@@ -89,12 +89,15 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
         "chain_row": np.searchsorted(rows, t.chain_row[chain_cells]),
         "chain_exit": _renumbered(profile, t.chain_exit[chain_cells]),
         "chain_after": t.chain_after[chain_cells],
+        "state_register": t.state_register[states],
+        "cell_check": t.cell_check[cells],
+        "chain_check": t.chain_check[chain_cells],
         "state_mark": np.searchsorted(marks, t.state_mark[states]),
         "symbol_mark": np.searchsorted(marks, t.symbol_mark[symbols]),
         "mark": mark,
         "narrowing": state[t.narrowing[state[t.narrowing] > 0]],
     }
-    arrays = {name: np.ascontiguousarray(x, x.dtype if name == "dense" else np.int32) for name, x in found.items()}
+    arrays = {name: np.ascontiguousarray(x, x.dtype if name in ("dense", "test_mask") else np.int32) for name, x in found.items()}
     return Reached(Tables.from_arrays(arrays), before, state)
 
 

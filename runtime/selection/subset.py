@@ -244,6 +244,7 @@ class _Overlay:
             list_base=_join(t.list_base, none),
             dense=np.concatenate([t.dense, np.array(bits, np.uint32).reshape(-1, width)]),
         )
+        joined = replace(joined, chain_check=_join(t.chain_check, t.chain_check[self.chain_from]))
         if close is None:
             return without_close({field.name: getattr(joined, field.name) for field in fields(joined)})
         after = close.pop("chain_after", t.chain_after)

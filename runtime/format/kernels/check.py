@@ -244,12 +244,13 @@ def _size(field: str) -> str:
     return f"size of {field}"
 
 
+_COLUMNS = [(name, len(table.values)) for name, table in TABLES.items() if len(table.values) > 1]
 # The numbers of a bundle that are not counted by its tables, as `_numbers` gives them.
 NUMBERS = (
     *("classes", "pops", "return values", "words", "bits of the last word", "dense with a part of a word"),
     *("no close", "least bound"),
     *("breaks width", "close_breaks width"),
-    *(f"column {number} of {field}" for field in ("push", "mark") for number in range(4)),
+    *(f"column {number} of {name}" for name, columns in _COLUMNS for number in range(columns)),
 )
 
 
@@ -257,13 +258,12 @@ def _numbers(t: Tables, counts: dict[str, int]) -> list[int]:
     """Of the names of `COUNTED`, then those of `NUMBERS`."""
     words, bits = -(-counts["tokens"] // 32), counts["tokens"] % 32
     pops = counts["returns"] - int(t.return_offset.max()) if t.return_offset.size else MAX_COUNT
-    of_push, of_mark = t.addresses["push"], t.addresses["mark"]
     return [
         *(counts[name] for name in COUNTED),
         *(t.classes, pops, return_of(t.states, 0), words, bits, counts["dense rows"] if bits else 0),
         *(t.knows_no_close, NEVER * t.knows_no_close),
         *(t.breaks.shape[1], t.close_breaks.shape[1]),
-        *(of_push, of_push + 4, of_push + 8, of_push + 12, of_mark, of_mark + 4, of_mark + 8, of_mark + 12),
+        *(t.addresses[name] + 4 * number for name, columns in _COLUMNS for number in range(columns)),
     ]
 
 
