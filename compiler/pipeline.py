@@ -151,6 +151,7 @@ def compile_spec(
         dict.fromkeys(("str", "PosixPath", "dict", "list"), hint),
     )
     from .protocol_choice import choice_for, with_choice
+    from .pushdown.members import MembersClash
     from .vocab.objects import readable
 
     options = checked_options(options)
@@ -160,14 +161,18 @@ def compile_spec(
     clock = Clock(f"{spec.name}#", options, progress)
     eos = () if eos is None else eos
     known: Known = {}
+    registers = True
     with options.budget.ticking():
         while True:
             try:
-                compiled = _compile_spec(spec, tokenizer, (eos, logits_width), options, clock, known)
+                stated = eos, logits_width
+                compiled = _compile_spec(spec, tokenizer, stated, options, clock, known, registers)
                 compiled.report["chosen"] = None if choice is None else choice.why
                 return compiled
             except RefusedTools as refused:
                 spec = _without(spec, refused, options)
+            except MembersClash:
+                registers, known = False, {}
 
 
 def _without(spec: Spec, refused: RefusedTools, options: Options) -> Spec:
@@ -195,6 +200,7 @@ def _compile_spec(
     options: Options,
     clock: Clock,
     known: Known,
+    registers: bool,
 ) -> Compiled:
     from toolc.runtime.format.meta import SKIPPED
 
@@ -202,7 +208,7 @@ def _compile_spec(
     from .schema.defaults import defaults_of
 
     clock.begin("schema")
-    assembled, spec = assembled_of(spec, options, known)
+    assembled, spec = assembled_of(spec, options, known, registers)
     spec = with_strictness(spec, options.strict)
     tools = [
         {"name": tool.name, "pointer": tool.pointer, "description": tool.description}
@@ -322,11 +328,14 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     return assembled_of(spec, checked_options(options))[0]
 
 
-def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tuple[Assembled, Spec]:
+def assembled_of(
+    spec: Spec, options: Options, known: Known | None = None, registers: bool = True
+) -> tuple[Assembled, Spec]:
     """The same, and the spec without the tools that are left out (``skip``).
 
     Args:
         known: what was written of the same tools before; grows.
+        registers: whether registers may keep which members an object has.
     """
     known = {} if known is None else known
     from .dialects import lark_text
@@ -344,7 +353,7 @@ def assembled_of(spec: Spec, options: Options, known: Known | None = None) -> tu
     bare = spec.kind == "schema" and options.protocol is None
     protocol = None if bare else load_protocol(options.protocol)
     schema_options = SchemaOptions(whitespace=options.whitespace, relax=options.relax, key_order=options.key_order)
-    schema_options = replace(schema_options, formats=_formats(options), closed=options.closed)
+    schema_options = replace(schema_options, formats=_formats(options), closed=options.closed, registers=registers)
     if options.repair:  # a reference to what is not there cannot be meant either
         schema_options = replace(schema_options, later=True, relax=tuple(sorted({*options.relax, "$ref"})))
     if spec.documents:

@@ -211,10 +211,12 @@ def compile_assembled(
         declared: types of the arguments, by tool.
     """
     from toolc.runtime.format.bundle import Bundle
+    from toolc.runtime.format.tables import FIELDS, without_close
 
     from .grammar.encodable import written
     from .grammar.specials import resolve_specials
     from .lift.only_forced import only_forced
+    from .lift.registers import has_members, with_registers
     from .warmup import warm_if_cold
 
     warm_if_cold(cores())
@@ -234,6 +236,10 @@ def compile_assembled(
             linked = _as_a_whole(grammar, source, target, delimiters, options, clock)
     if target.encode is not None:
         target.encode.keep()
+    if has_members(linked.tables):
+        clock.begin("registers")
+        tables = with_registers(linked.tables, target.vocab, budget)
+        linked = replace(linked, tables=without_close({field: getattr(tables, field) for field in FIELDS}))
     if options.canonical:
         tables = only_forced(linked.tables)
         linked = replace(linked, tables=tables, counts=linked.counts | {"rows": tables.rows})

@@ -319,6 +319,8 @@ class _Product:
 
     def step(self, expr: Expr, state: State) -> dict[State, Expr]:
         """What a terminal reads from a state on."""
+        if isinstance(expr, Special) and expr.otherwise == "member":
+            return {state: expr}
         last, rest = state
         regex = regex_of(expr)
         if regex is None:

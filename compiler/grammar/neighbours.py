@@ -152,7 +152,7 @@ def edge_of(leaf: Expr, ahead: bool) -> Ranges:
     if isinstance(leaf, Literal):
         text = leaf.data.decode()
         return charset.single(ord(text[0 if ahead else -1]))
-    if isinstance(leaf, Special) and leaf.otherwise != "declared" and leaf.name:
+    if isinstance(leaf, Special) and leaf.otherwise not in ("declared", "member") and leaf.name:
         return charset.single(ord(leaf.name[0 if ahead else -1]))
     return edge_of_regex(leaf.regex, ahead)[0] if isinstance(leaf, Terminal) else charset.ALL
 

@@ -212,6 +212,8 @@ class _Resolver:
         )
 
     def _delimiter(self, expr: Special, rule: str) -> Expr:
+        if expr.otherwise == "member":
+            return expr
         if expr.otherwise in ("words", "inner words", "last words"):
             return self._words(expr, rule)
         if expr.otherwise == "declared":

@@ -36,7 +36,7 @@ class Terminal:
     name: str = field(default="", compare=False)
 
 
-Otherwise = Literal_["refuse", "text", "end", "refuse or end", "words", "inner words", "last words", "declared"]
+Otherwise = Literal_["refuse", "text", "end", "refuse or end", "words", "inner words", "last words", "declared", "member"]
 """What a special token is where the tokenizer has none, or where it ends a turn (../grammar/specials.py)."""
 
 
@@ -47,11 +47,20 @@ class Special:
     Attributes:
         name: its content in the tokenizer; of a declared terminal, the terminal's name.
         otherwise: what it is where a tokenizer has no such token, or one that ends a turn (see specials.py); "declared"
-            until it is known which token a declared terminal stands for.
+            until it is known which token a declared terminal stands for; "member" for no token at all: the place behind
+            the key of a member (see `member`).
     """
 
     name: str
     otherwise: Otherwise = "refuse"
+
+
+def member(bit: int, required: bool) -> Special:
+    """Reads nothing: the key of a member was read, of an object whose members stand in any order.
+
+    The bit of the frame's register is set there, and has to be clear before (../pushdown/members.py).
+    """
+    return Special(f"MEMBER_{bit}_{'REQUIRED' if required else 'OPTIONAL'}", "member")
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def _atom(expr: Expr) -> str:
     if type(expr) is Line:
         indent = expr.indent.replace("\t", r"\t")
         return rf"_indented{{/\n(?:{indent})*/}}"
-    if type(expr) is Special and expr.otherwise == "declared":
+    if type(expr) is Special and expr.otherwise in ("declared", "member"):
         return expr.name
     assert not isinstance(expr, (Special, Text)), "a protocol writes it as the use of a template"
     return f"/{to_text(NO_TEXT)}/" if expr == NOTHING else f"({text_of(expr)})"

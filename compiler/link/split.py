@@ -91,7 +91,7 @@ def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
     """
     grammar = inlined(grammar, lambda closed: not _bracketed(closed.grammar))
     read = (leaf for expr in grammar.rules.values() for leaf in leaves(expr))
-    specials = sorted({leaf.name for leaf in read if isinstance(leaf, Special)})
+    specials = sorted({leaf.name for leaf in read if isinstance(leaf, Special) and leaf.otherwise != "member"})
     bracketed = _arguments(grammar)
     grammar, tails = with_tails(grammar, bracketed) if Pass.CALL_TAILS.on else (grammar, {})
     return _Splitter(grammar, tails).split(set(common), bracketed, tuple(specials))

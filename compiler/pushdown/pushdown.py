@@ -57,6 +57,7 @@ from .determinise import determinise
 from .group_factoring import factor
 from .interning import read_nodes
 from .marks import Marks, read_marks
+from .members import check_frames, without_marks
 from .nfa import Choices, Nfa
 from .node_analysis import Facts
 from .nodes import NodePool
@@ -181,7 +182,7 @@ def build_automaton(
         budget.check("")
         try:
             nfa = build_nfa(facts, choices, budget)
-            return _Determiniser(pool, nfa, budget).run(soft_depth, watch)
+            return without_marks(_Determiniser(pool, nfa, budget).run(soft_depth, watch))
         except _Clash as clash:
             choices = clash.revised
 
@@ -266,6 +267,7 @@ class _Determiniser:
             else:
                 with self.budget.blaming(lambda: nfa.largest_rule(states.flat()[0])):
                     self.budget.check("states", len(states))
+        check_frames(nfa, space)
         closed, closed_to = space.pools["closed"], space.arrays["closed_to"]
         state_of = {int(closed[i][0]): int(closed_to[2 * i]) for i in range(1, min(len(closed), len(enter) + 1))}
         assert state_of[nfa.finished] == 1

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ..ir.nodes import EMPTY, Expr, choice, optional, repeated, sequence
+from ..ir.nodes import EMPTY, Expr, choice, member, optional, repeated, sequence
 from ..ir.printer import text_of
 from ..regex import Look, Regex, concat, size, union
 from . import strings
 from .atoms import Conj, Matches, both
 from .encoding import Quote
+from .keywords import MAX_REGISTER_BITS, REGISTER_KEYS
 from .machine_rules import machine_expr
 from .member_automata import Machine, Named, Open, Payload, Run, object_is_plain
 from .patterns import content, searcher
@@ -49,8 +50,14 @@ class Members:
     keys: tuple[Quote, ...]
 
 
-def object_expr(writer: Rules, shape: Objects, hint: str) -> Expr:
-    """An object."""
+def object_expr(writer: Rules, shape: Objects, hint: str, alone: bool = False) -> Expr:
+    """An object.
+
+    Args:
+        alone: no other object may stand in its place, so its frame's register is its own.
+    """
+    if alone and _fits_register(writer, shape):
+        return _by_register(writer, shape, hint)
     if len(apart := _apart(writer, shape)) > 1:
         return choice(*[object_expr(writer, one, hint) for one in apart])
     bare, quotes = writer.encoding.bare_key, writer.encoding.quotes
@@ -64,6 +71,32 @@ def object_expr(writer: Rules, shape: Objects, hint: str) -> Expr:
         return bracketed(writer, "{", [], "}")
     inside = sequence(inside, writer.blank)
     return writer.enclosed("{", optional(inside) if may_be_empty else inside, "}")
+
+
+def _fits_register(writer: Rules, shape: Objects) -> bool:
+    """Whether a register keeps which members an object has: their order is free, and which are required says all."""
+    options = writer.options
+    if options.key_order != "any" or not options.registers or writer.encoding.sorted_too or not object_is_plain(shape):
+        return False
+    return REGISTER_KEYS < sum(writer.normaliser.alive(value) for _, value in shape.named) <= MAX_REGISTER_BITS
+
+
+def _by_register(writer: Rules, shape: Objects, hint: str) -> Expr:
+    """An object as a loop over its members; marks behind the keys keep each at most once, and those required in."""
+    bare, required = writer.encoding.bare_key, set(shape.required)
+    options: list[Expr] = []
+    for name, value in shape.named:
+        if writer.normaliser.alive(value):
+            key = sequence(key_expr(writer, name, bare), member(len(options), name in required))
+            options.append(sequence(key, writer.colon, writer.value(value, name)))
+    quotes = writer.encoding.quotes if bare is None else (bare,)
+    more = _open(writer, shape, Members(writer.comma, writer.blank, _named, _opened, quotes), hint)
+    if more is not None:
+        options.append(more)
+    writer.restrictions.add("minimal-escapes")
+    one = writer.rule(choice(*options), f"{hint}_member", None)
+    inside = sequence(one, repeated(sequence(writer.comma, one), 0, None), writer.blank)
+    return writer.enclosed("{", inside if required or shape.low else optional(inside), "}")
 
 
 def members_expr(writer: Rules, shape: Objects, members: Members, hint: str) -> Expr:

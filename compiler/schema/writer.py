@@ -215,12 +215,11 @@ class LarkWriter(Rules):
         """The alternatives of some shapes that live."""
         options: list[Expr] = []
         for kind, union in shapes.items():
-            for shape in union:
-                if self.normaliser.lives(shape):
-                    options.append(self._shape(kind, shape, hint))
+            living = [shape for shape in union if self.normaliser.lives(shape)]
+            options += [self._shape(kind, shape, hint, len(living) == 1) for shape in living]
         return choice(*options)
 
-    def _shape(self, kind: str, shape: Shape, hint: str) -> Expr:
+    def _shape(self, kind: str, shape: Shape, hint: str, alone: bool) -> Expr:
         if isinstance(shape, Constants):
             return constants_expr(self, kind, shape, hint)
         if isinstance(shape, Numbers):
@@ -234,7 +233,7 @@ class LarkWriter(Rules):
         assert isinstance(shape, Objects)
         if shape == FULL["object"]:
             return self._any_object()
-        return object_expr(self, shape, hint)
+        return object_expr(self, shape, hint, alone)
 
     # -- any JSON
 

@@ -1,0 +1,110 @@
+"""Replace the marks behind keys by members of states, in objects whose members stand in any order.
+
+A mark (ir/nodes.py, `member`) is a symbol that no text has. In the automaton its one transition goes from the state
+behind a key to the state before the colon. The state behind the key takes over the transitions of the other, and is
+marked with the *member*: one more than twice the bit, and one more if it is required. The symbols are gone then.
+The automaton reads a superset of the texts: members may come again, and required ones be left out. What the registers
+have to keep is worked out of the marked states (../lift/registers.py).
+
+Leaves out   which objects have marks (../schema/object_rules.py).
+Invariants   a marked object has a frame of its own, in which nothing else is read; `MembersClash` otherwise, and the
+             caller writes the objects without marks.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from toolc.runtime.format.ops import END_OF_TURN, KEEP, KIND_BITS, KIND_MASK
+
+from ..terminals.workspace import Workspace
+from .nodes import SPECIAL
+
+if TYPE_CHECKING:
+    from .marks import Marks
+    from .nfa import Nfa
+    from .pushdown import Automaton
+
+_MARK = re.compile(r"MEMBER_(\d+)_(REQUIRED|OPTIONAL)")
+
+
+class MembersClash(Exception):
+    """An object whose members stand in any order shares its frame with something else."""
+
+
+def member_of(special: str) -> int:
+    """The member that a mark stands for, by the name of its symbol; 0 for other symbols."""
+    found = _MARK.fullmatch(special)
+    return 1 + 2 * int(found[1]) + (found[2] == "REQUIRED") if found else 0
+
+
+def check_frames(nfa: Nfa, space: Workspace) -> None:
+    """Refuse marks in a frame that is not one called object's: MembersClash."""
+    marked = {nfa.mask(1 << END_OF_TURN + 1 + n) for n, name in enumerate(nfa.specials) if member_of(name)}
+    if not marked:
+        return
+    source = np.repeat(np.arange(nfa.size), np.diff(nfa.edges.offset))[np.isin(nfa.edges.data[:, 0], list(marked))]
+    node = np.array([node for node, _ in nfa.instances])[nfa.instance]  # of the frame of every NFA state
+    frames = np.unique(node[source])
+    inlined = nfa.choices.inlined & set(range(len(nfa.pool.nodes)))
+    inside = {n for one in inlined for n in nfa.pool.below(one) if nfa.pool.nodes[n][0] == SPECIAL}
+    if frames.min() < 0 or any(member_of(nfa.pool.nodes[n][1]) for n in inside):
+        raise MembersClash
+    data, ends = space.pools["states"].flat()
+    sizes = np.diff(ends)
+    begin = ends[:-1][sizes > 0]
+    low, high = np.minimum.reduceat(node[data], begin), np.maximum.reduceat(node[data], begin)
+    mixed = low != high
+    if np.isin(low[mixed], frames).any() or np.isin(high[mixed], frames).any():
+        raise MembersClash
+
+
+def without_marks(a: Automaton) -> Automaton:
+    """The automaton with members of states in the place of marks; itself where there are none.
+
+    Raises:
+        MembersClash: behind a key there is something else than the mark.
+    """
+    members = [member_of(name) for name in a.specials]
+    if not any(members):
+        return a
+    of_class = np.zeros(a.classes, np.int64)
+    of_class[a.symbol_class[END_OF_TURN + 1 :]] = members
+    columns = np.flatnonzero(of_class)
+    rows, column = np.nonzero(a.ops[:, columns])
+    state = np.searchsorted(a.state_row, rows, side="right") - 1
+    op = a.ops[rows, columns[column]]
+    target = op >> KIND_BITS
+    one_row = np.diff(a.state_row) == 1
+    alone = np.count_nonzero(a.ops[rows], axis=1) == 1
+    if not (alone & one_row[state] & one_row[target] & (op & KIND_MASK == KEEP)).all():
+        raise MembersClash
+    ops = a.ops.copy()
+    ops[rows] = a.ops[a.state_row[target]]
+    if np.isin(target, state).any():
+        raise MembersClash
+    kept = np.flatnonzero(of_class == 0)
+    number = np.cumsum(of_class == 0) - 1
+    symbols = np.concatenate([np.arange(END_OF_TURN + 1), END_OF_TURN + 1 + np.flatnonzero(np.array(members) == 0)])
+    return replace(
+        a,
+        symbol_class=number[a.symbol_class[symbols]].astype(np.int32),
+        specials=tuple(name for name, one in zip(a.specials, members, strict=True) if not one),
+        classes=len(kept),
+        ops=np.ascontiguousarray(ops[:, kept]),
+        marks=_marked(a.marks, state, of_class[columns[column]]),
+    )
+
+
+def _marked(marks: Marks, state: np.ndarray, member: np.ndarray) -> Marks:
+    """The marks, with members of some states."""
+    number = {row: n for n, row in enumerate(marks.table)}
+    found = np.array(marks.state, np.int32)
+    for q, one in zip(state.tolist(), member.tolist(), strict=True):
+        row = (*marks.table[marks.state[q]][:4], one)
+        found[q] = number.setdefault(row, len(number))
+    return replace(marks, state=found, table=list(number))
