@@ -237,21 +237,23 @@ def _rule(frames: _Frames, states: np.ndarray, rules: _Rules) -> None:
             required |= 1 << ((one - 1) >> 1)
     keys = dict.fromkeys(member, 0)  # the members of which one may come next
     ends = {q: bool(frames.pops[q]) for q in member}  # whether the end may come before any member
-    before: dict[int, list[int]] = {q: [] for q in member}
+    after: dict[int, list[int]] = {}
     for q in member:
-        for to in frames.after(q):
+        after[q] = [to for to in frames.after(q) if to in member]
+        for to in after[q]:
             if to in bit:
                 keys[q] |= 1 << bit[to]
-            elif to in member:
-                before[to].append(q)
-    todo = list(member)
-    while todo:
-        q = todo.pop()
-        for p in before[q]:
-            if keys[q] | keys[p] != keys[p] or ends[q] > ends[p]:
-                keys[p] |= keys[q]
-                ends[p] |= ends[q]
-                todo.append(p)
+        after[q] = [to for to in after[q] if to not in bit]
+    order, changed = _last_first(after), True
+    while changed:
+        changed = False
+        for q in order:
+            found, end = keys[q], ends[q]
+            for to in after[q]:
+                found |= keys[to]
+                end |= ends[to]
+            if found != keys[q] or end != ends[q]:
+                keys[q], ends[q], changed = found, end, True
     for q in member:
         popping = (0, required) if frames.pops[q] and required else PASSES
         if q in bit:
@@ -266,14 +268,29 @@ def _rule(frames: _Frames, states: np.ndarray, rules: _Rules) -> None:
             raise MembersClash
 
 
+def _last_first(after: dict[int, list[int]]) -> list[int]:
+    """The states, each behind those that it leads to, but for circles."""
+    order: list[int] = []
+    seen: set[int] = set()
+    for root in after:
+        todo = [(root, False)]
+        while todo:
+            q, left = todo.pop()
+            if left:
+                order.append(q)
+            elif q not in seen:
+                seen.add(q)
+                todo.append((q, True))
+                todo += [(to, False) for to in after[q] if to not in seen]
+    return order
+
+
 def _reads_members_at_once(vocab: Vocab) -> bool:
     """Whether some token holds an opening brace and, behind it, two quotes: it could read a key of what it opens."""
-    for number in range(vocab.size):
-        text = vocab.token(number)
-        place = text.find(b"{")
-        if place >= 0 and text.count(b'"', place) >= 2:
-            return True
-    return False
+    quotes = np.concatenate([[0], np.cumsum(vocab.token_bytes == _QUOTE)])
+    place = np.flatnonzero(vocab.token_bytes == _OPENER)
+    end = vocab.token_offset[np.searchsorted(vocab.token_offset, place, side="right")]
+    return bool((quotes[end] - quotes[place] >= 2).any())
 
 
 # ---------------------------------------------------------------- walks
