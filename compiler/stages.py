@@ -346,6 +346,7 @@ def automaton_of(
 ) -> Automaton:
     """The automaton of a grammar; of one that people wrote also where no brackets enclose its recursion."""
     from .pushdown.deterministic import build_deterministic
+    from .pushdown.members import MembersClash, member_of
     from .pushdown.pushdown import build_automaton
 
     if not keeps_left:
@@ -355,7 +356,10 @@ def automaton_of(
             if as_written is None:
                 raise
             grammar = as_written()
-    return build_deterministic(grammar, options.budget, options.soft_depth, options.max_depth)
+    automaton = build_deterministic(grammar, options.budget, options.soft_depth, options.max_depth)
+    if any(map(member_of, automaton.specials)):
+        raise MembersClash
+    return automaton
 
 
 def _ends(vocab: Vocab) -> list[int]:
