@@ -41,7 +41,6 @@ class Frames:
 
     Attributes:
         member: int32 [states].
-        after: state → the states that it goes to, or goes on in once what it pushes is over.
         pops: bool [states]: whether it may pop.
         with_members: states of each frame that has some with a member.
     """
@@ -71,9 +70,9 @@ class Frames:
             for q, n in _distinct(state[kind == PUSH], t.push[number[kind == PUSH], 0]).tolist():
                 pairs.append(np.array([(q, to) for to in back[n]], np.int64).reshape(-1, 2))
         moves = np.unique(np.concatenate(pairs), axis=0)
-        self.moves = moves
+        self._moves = moves
         first = np.searchsorted(moves[:, 0], np.arange(t.states + 1))
-        self.after = lambda q: moves[first[q] : first[q + 1], 1].tolist()
+        self._first = first
         self._quiet = np.unique(np.concatenate(quiet), axis=0)
         frame = _components(moves, t.states)
         wanted = np.unique(frame[self.member > 0])
@@ -84,6 +83,11 @@ class Frames:
         self.marked = np.zeros(t.states, bool)  # states of such frames
         for states in self.with_members:
             self.marked[states] = True
+
+    def after(self, state: int) -> list[int]:
+        """The states that a state goes to, or goes on in once what it pushes is over."""
+        found: list[int] = self._moves[self._first[state] : self._first[state + 1], 1].tolist()
+        return found
 
     def calm(self, ruled: np.ndarray) -> np.ndarray:
         """bool [states]: what is read from it up to the next quote stays in the frame, in states without rules.
@@ -143,7 +147,7 @@ def _joined(moves, label):  # type: ignore[no-untyped-def]
 def _components(moves: np.ndarray, states: int) -> np.ndarray:
     label = np.arange(states, dtype=np.int64)
     kept = moves[(moves > 1).all(axis=1)]  # the dead state and the finished one join no frames
-    _joined(np.ascontiguousarray(kept), label)  # type: ignore[no-untyped-call]
+    _joined(np.ascontiguousarray(kept), label)
     for _ in range(64):  # parents come before, so labels settle at once; this is for chains of them
         if (label[label] == label).all():
             break
