@@ -12,7 +12,6 @@ Invariants   what is pushed within a token has a fresh register, whose tests pas
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -89,7 +88,7 @@ def _walk(m, starts, count, mode, st, frames, events, records, exits, result):  
         st[base, 1] = starts[s, 3]
         st[base, 2] = -1
         st[base, 3] = m.state_cell[q0] + phase(m.breaks, m.state_break[q0], np.int64(starts[s, 3]))
-        st[base, 4] = starts[s, 4]
+        st[base, 4] = -1
         while i < end:
             depth = m.node_depth[i]
             q = st[depth - 1, 0]
@@ -166,6 +165,59 @@ def _walk(m, starts, count, mode, st, frames, events, records, exits, result):  
 Exit = tuple[int, int]  # a node of the trie, at which a frame is left, and the return set
 
 
+class _Conditions:
+    """What ways through a frame ask of the register where they begin: conditions by number.
+
+    A condition is (the test that the beginning has passed, bits that the way sets, its tests).
+
+    Attributes:
+        first, second: of each condition, the numbers of its tests; 0 passes always, -1: there are more than two.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self._known: dict[tuple[Test, int, tuple[Test, ...]], int] = {}
+        self._all: list[tuple[Test, int, tuple[Test, ...]]] = []
+        self._after: dict[tuple[int, int], int] = {}
+        self.first: list[int] = []
+        self.second: list[int] = []
+
+    def _number(self, condition: tuple[Test, int, tuple[Test, ...]]) -> int:
+        number = self._known.get(condition)
+        if number is None:
+            number = self._known[condition] = len(self._all)
+            self._all.append(condition)
+            tests = [*map(self.rules.test, condition[2]), 0, 0]
+            self.first.append(tests[0])
+            self.second.append(tests[1] if len(condition[2]) < 3 else -1)
+        return number
+
+    def begin(self, live: Test) -> int:
+        """The condition of no way at all, from where the register has passed a test."""
+        return self._number((live, 0, ()))
+
+    def after(self, condition: int, state: int) -> int:
+        """The condition of a way on to a state, or out of it: ~state."""
+        found = self._after.get((condition, state))
+        if found is None:
+            found = self._after[condition, state] = self._number(self._longer(*self._all[condition], state))
+        return found
+
+    def _longer(self, live: Test, own: int, asked: tuple[Test, ...], state: int) -> tuple[Test, int, tuple[Test, ...]]:
+        rules = self.rules
+        wants, mask = rules.entering.get(state, PASSES) if state >= 0 else rules.popping.get(~state, PASSES)
+        mask &= ~own
+        if wants and not mask:
+            asked = (NEVER,)
+        elif wants and not (live[0] and live[1] & ~mask == 0):  # else it follows from the test at the beginning
+            asked = *(one for one in asked if not one[0] or mask & ~one[1]), (wants, mask)  # those left out follow
+        elif not wants and mask and (wants, mask) not in asked:
+            asked = *asked, (wants, mask)
+        if state >= 0 and state in rules.bit:
+            own |= 1 << rules.bit[state]
+        return live, own, asked
+
+
 class CheckLists:
     """The check lists of cells and chains."""
 
@@ -184,93 +236,67 @@ class CheckLists:
         self._records = np.zeros((nodes, 2), np.int32)
         self._exits = np.zeros((nodes, 3), np.int32)
         self._result = np.zeros(3, np.int64)
+        self.conditions = _Conditions(rules)
         self.lists: dict[bytes, int] = {b"": 0}
         self.rows: list[np.ndarray] = [np.zeros((0, 3), np.int32)]
         self.cell_check = np.zeros((t.cells, t.modes), np.int32)
         self.chain_check = np.zeros(t.chain_row.size, np.int32)
 
-    # -- what is asked
-
-    def tests(self, live: Test, event: int, memo: dict[int, tuple[int, list[Test]]]) -> tuple[int, list[Test]]:
-        """What the way to an event sets, and its tests in terms of the register where it begins.
-
-        Args:
-            live: the test that the state where it begins has passed.
-        """
-        if event < 0:
-            return 0, []
-        known = memo.get(event)
-        if known is not None:
-            return known
-        previous, state = self._events[event].tolist()
-        own, asked = self.tests(live, previous, memo)
-        asked = list(asked)
-        entering = self.rules.entering.get(state, PASSES) if state >= 0 else self.rules.popping.get(~state, PASSES)
-        wants, mask = entering
-        mask &= ~own
-        if not wants and mask == 0:
-            pass
-        elif wants and mask == 0:
-            asked = [NEVER]
-        elif wants:
-            if not (live[0] and live[1] & ~mask == 0):  # else the beginning is live by less
-                asked = [one for one in asked if not (one[0] and mask & ~one[1] == 0)] + [(wants, mask)]
-        elif (wants, mask) not in asked:
-            asked.append((wants, mask))
-        if state >= 0 and state in self.rules.bit:
-            own |= 1 << self.rules.bit[state]
-        memo[event] = own, asked
-        return own, asked
-
-    def walk(self, starts: list[tuple[int, int, int, int, int]], mode: int) -> tuple[np.ndarray, np.ndarray]:
-        """The records and the exits of a walk."""
-        begin = np.array(starts, np.int32).reshape(-1, 5)
+    def walk(self, starts: list[tuple[int, int, int, int]], mode: int) -> None:
+        """Walk parts of the trie, from a configuration each; what is found is in `_records` and so on."""
+        begin = np.array(starts, np.int32).reshape(-1, 4)
         _walk(
             self.walked, begin, len(starts), mode, self._st, self._frames, self._events, self._records, self._exits,
             self._result,
         )  # fmt: skip
-        found, left, _ = self._result.tolist()
-        if found < 0:
+        if self._result[0] < 0:
             raise MembersClash
-        return self._records[:found], self._exits[:left]
 
-    def list_of(
-        self, live: Test, records: np.ndarray, exits: np.ndarray, more: Iterable[tuple[int, list[Test]]]
-    ) -> int:
-        """The number of a check list.
+    def exits(self) -> list[Exit]:
+        """Where the last walk left the frame."""
+        return [(node, r) for node, r, _ in self._exits[: self._result[1]].tolist()]
+
+    def list_of(self, live: Test, special: list[tuple[int, int]]) -> int:
+        """The number of the check list of the last walk.
 
         Args:
-            more: tokens and tests of theirs that come to it.
+            live: the test that the register has passed where the walk began.
+            special: special tokens, and the numbers of their tests, that come to it.
         """
-        memo: dict[int, tuple[int, list[Test]]] = {}
-        found: dict[int, list[Test]] = {}
-        offset, tokens, skip = self.vocab.node_token_offset, self.vocab.node_tokens, self.vocab.node_skip
-        for node, event in records.tolist():
-            _, asked = self.tests(live, event, memo)
-            if asked:
-                for token in tokens[offset[node] : offset[node + 1]].tolist():
-                    found[token] = asked
-        for node, _, event in exits.tolist():
-            _, asked = self.tests(live, event, memo)
-            if asked:
-                for token in tokens[offset[node] : offset[skip[node]]].tolist():
-                    found[token] = asked
-        for token, asked in more:
-            if asked:
-                found[token] = asked
-        rows = []
-        for token in sorted(found):
-            asked = found[token]
-            if len(asked) > 2:
-                raise MembersClash
-            one, two = [self.rules.test(test) for test in asked] + [0] * (2 - len(asked))
-            rows.append((token, one, two))
-        array = np.array(rows, np.int32).reshape(-1, 3)
-        key = array.tobytes()
+        conditions = self.conditions
+        found: list[int] = []
+        after, known = conditions.after, conditions._after
+        start = conditions.begin(live)
+        for before, state in self._events[: self._result[2]].tolist():
+            at = start if before < 0 else found[before]
+            number = known.get((at, state))
+            found.append(after(at, state) if number is None else number)
+        if not found and not special:
+            return 0
+        first = np.array([conditions.first[n] for n in found] + [0], np.int32)
+        second = np.array([conditions.second[n] for n in found] + [0], np.int32)
+        offset, skip = self.vocab.node_token_offset, self.vocab.node_skip
+        records, exits = self._records[: self._result[0]], self._exits[: self._result[1]]
+        node = np.concatenate([records[:, 0], exits[:, 0]])
+        event = np.concatenate([records[:, 1], exits[:, 2]])
+        end = np.concatenate([records[:, 0] + 1, skip[exits[:, 0]]])
+        asks = first[event] != 0
+        node, event, end = node[asks], event[asks], end[asks]
+        if (second[event] < 0).any():
+            raise MembersClash
+        count = offset[end] - offset[node]
+        place = np.repeat(offset[node] - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+        event = np.repeat(event, count)
+        rows = np.stack([self.vocab.node_tokens[place], first[event], second[event]], axis=1)
+        rows = rows[~np.isin(rows[:, 0], self.t.special_token)]  # which are never read by their bytes
+        if special:
+            rows = np.concatenate([rows, [(token, test, 0) for token, test in special]])
+        rows = np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")], np.int32)
+        key = rows.tobytes()
         number = self.lists.get(key)
         if number is None:
             number = self.lists[key] = len(self.rows)
-            self.rows.append(array)
+            self.rows.append(rows)
         return number
 
     # -- cells
@@ -281,18 +307,16 @@ class CheckLists:
         special = list(zip(t.special_token.tolist(), t.special_symbol.tolist(), strict=True))
         for q in np.flatnonzero(self.frames.marked).tolist():
             self.budget.check("")
-            live = self.rules.entering.get(q, PASSES)
-            if q in self.rules.bit:  # it has set its bit
-                live = PASSES
+            live = PASSES if q in self.rules.bit else self.rules.entering.get(q, PASSES)
             for p, c in counters(t.breaks[t.state_break[q]]).items():
                 cell = int(t.state_cell[q]) + p
                 for mode in range(t.modes):
-                    records, exits = self.walk([(0, nodes, q, c, -1)], mode)
-                    more = [(token, self._special(q, cell, symbol)) for token, symbol in special]
-                    self.cell_check[cell, mode] = self.list_of(live, records, exits, more)
+                    self.walk([(0, nodes, q, c)], mode)
+                    more = [(token, test) for token, symbol in special if (test := self._special(q, cell, symbol))]
+                    self.cell_check[cell, mode] = self.list_of(live, more)
 
-    def _special(self, q: int, cell: int, symbol: int) -> list[Test]:
-        """The tests on the way of a special token."""
+    def _special(self, q: int, cell: int, symbol: int) -> int:
+        """The number of the test on the way of a special token."""
         t = self.t
         base, default, k = int(t.cell_delta[cell]), int(t.cell_default[cell]), int(t.symbol_class[symbol])
         op = int(op_in(t.delta, base, default, k))
@@ -302,7 +326,7 @@ class CheckLists:
             test = self.rules.entering.get(number, PASSES)
         elif kind == POP:
             test = self.rules.popping.get(q, PASSES)
-        return [] if test == PASSES else [test]
+        return self.rules.test(test)
 
     # -- chains
 
@@ -332,8 +356,8 @@ class CheckLists:
             c = counters(t.breaks[t.state_break[q]]).get(cell - int(t.state_cell[q]))
             if c is None:
                 continue
-            _, left = self.walk([(0, nodes, q, c, -1)], mode)
-            points[e] = mode, [(node, r) for node, r, _ in left.tolist()]
+            self.walk([(0, nodes, q, c)], mode)
+            points[e] = mode, self.exits()
             todo.append(e)
         while todo:
             self.budget.check("")
@@ -355,7 +379,7 @@ class CheckLists:
     def _below(self, g: int, held: list[Exit], saved: int, mode: int, chain: int) -> list[Exit]:
         """Walk on below a stack symbol: sets the check list of a chain cell, if any, and gives the exits."""
         t, skip = self.t, self.walked.node_skip
-        starts: list[tuple[int, int, int, int, int]] = []
+        starts: list[tuple[int, int, int, int]] = []
         for node, r in held:
             base = int(t.return_offset[g])
             owned, value = t.return_[base + r].tolist()
@@ -365,11 +389,11 @@ class CheckLists:
             if q in self.rules.bit or q in self.rules.entering:
                 raise MembersClash  # a value ends where a key does
             c = (saved, saved + 1, 0, 1)[value & ACTION_MASK]
-            starts.append((node + 1, int(skip[node]), q, c, -1))
-        records, exits = self.walk(starts, mode)
+            starts.append((node + 1, int(skip[node]), q, c))
+        self.walk(starts, mode)
         if chain >= 0:
-            self.chain_check[chain] = self.list_of(PASSES, records, exits, ())
-        return [(node, r) for node, r, _ in exits.tolist()]
+            self.chain_check[chain] = self.list_of(PASSES, [])
+        return self.exits()
 
     def _needed(self, marked_symbol: np.ndarray) -> np.ndarray:
         """bool [profiles]: whether a token may come to a frame with members by them."""
