@@ -211,7 +211,6 @@ def compile_assembled(
         declared: types of the arguments, by tool.
     """
     from toolc.runtime.format.bundle import Bundle
-    from toolc.runtime.format.tables import FIELDS, without_close
 
     from .grammar.encodable import written
     from .grammar.specials import resolve_specials
@@ -238,8 +237,7 @@ def compile_assembled(
         target.encode.keep()
     if has_members(linked.tables):
         clock.begin("registers")
-        tables = with_registers(linked.tables, target.vocab, budget)
-        linked = replace(linked, tables=without_close({field: getattr(tables, field) for field in FIELDS}))
+        linked = replace(linked, tables=with_registers(linked.tables, target.vocab, budget))
     if options.canonical:
         tables = only_forced(linked.tables)
         linked = replace(linked, tables=tables, counts=linked.counts | {"rows": tables.rows})

@@ -426,7 +426,7 @@ class CheckLists:
     # -- tables
 
     def tables(self) -> Tables:
-        """The tables with all of it, and without ways to close, which know nothing of registers."""
+        """The tables with rules and check lists."""
         self.cells()
         self.chains()
         t, rules = self.t, self.rules

@@ -8,7 +8,7 @@ Leaves out   the tests (register_rules.py), the tokens (check_lists.py); their m
 
 from __future__ import annotations
 
-from toolc.runtime.format.tables import Tables
+from toolc.runtime.format.tables import FIELDS, Tables, without_close
 from toolc.runtime.format.vocab import Vocab
 
 from ..budget import Budget
@@ -37,4 +37,10 @@ def with_registers(tables: Tables, vocab: Vocab, budget: Budget) -> Tables:
         put_rules(frames, states, rules)
     if reads_members_at_once(vocab):
         raise MembersClash
-    return CheckLists(tables, vocab, frames, rules, budget).tables()
+    return _without_close(CheckLists(tables, vocab, frames, rules, budget).tables())
+
+
+def _without_close(t: Tables) -> Tables:
+    """The tables without ways to close, which may leave required members out; what is forced stays forced."""
+    made = without_close({field: getattr(t, field) for field in FIELDS})
+    return made.but(state_forced=t.state_forced, forced_offset=t.forced_offset, forced_tokens=t.forced_tokens)
