@@ -509,33 +509,41 @@ def _next(host, frames, e, top):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
-def _take_out(host, mask, number, registers, register):  # type: ignore[no-untyped-def]
-    """Clear the tokens of a check list that the register does not allow."""
+def _check(host, number, registers, register, mask, out, room, count):  # type: ignore[no-untyped-def]
+    """What `_take_out` does with one check list and one register."""
     checks, offset = _long(host, CHECK), _long(host, CHECK_OFFSET)
     for i in range(_int(offset, number), _int(offset, number + 1)):
         token, one, two = _int(checks, 3 * i), _int(checks, 3 * i + 1), _int(checks, 3 * i + 2)
-        if _int(mask, token >> 5) >> (token & 31) & 1 and not (
-            _passes(host, registers, register, one) and _passes(host, registers, register, two)
-        ):
+        if _passes(host, registers, register, one) and _passes(host, registers, register, two):
+            continue
+        if room > 0:
+            if count < room:
+                _set_int(out, count, -1 - token)
+            count += 1
+        elif _int(mask, token >> 5) >> (token & 31) & 1:
             _toggle(mask, token)
+    return count
 
 
 @numba.njit
-def _take_out_all(seat, host, mask):  # type: ignore[no-untyped-def]
-    """Clear the tokens that the rows have and the registers do not allow, of the mask at an address."""
+def _take_out(seat, host, mask, out, room, count):  # type: ignore[no-untyped-def]
+    """Clear the tokens that the registers do not allow, of the mask at an address; or, if `out` has room, write -1 - t
+    there for each such token t, after `count` numbers. Returns how many numbers there are, those without room, too."""
     frames, registers = _long(seat, FRAMES), _long(seat, REGISTERS)
     here = _long(seat, HISTORY) + 28 * _long(seat, POSITION)
     q, c, depth, top = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3)
     if q == FINISHED:
-        return
+        return count
     place = (_int(_long(host, STATE_CELL), q) + _state_phase(host, q, c)) * _long(host, MODES) + _mode(host, depth)
-    _take_out(host, mask, _int(_long(host, CELL_CHECK), place), registers, _int(here, 5))
+    count = _check(host, _int(_long(host, CELL_CHECK), place), registers, _int(here, 5), mask, out, room, count)
     e = _int(_long(host, CELL_EXIT), place)
     while e >= 0 and top >= 0:
         row, e, x = _next(host, frames, e, top)
         if row >= 0:
-            _take_out(host, mask, _int(_long(host, CHAIN_CHECK), x), registers, _int(frames, 4 * top + 3))
+            number, register = _int(_long(host, CHAIN_CHECK), x), _int(frames, 4 * top + 3)
+            count = _check(host, number, registers, register, mask, out, room, count)
         top = _int(frames, 4 * top)
+    return count
 
 
 @numba.njit
@@ -637,7 +645,7 @@ def _fill(seat, host, mask, size):  # type: ignore[no-untyped-def]
             _combine(mask, _row(host, row), words, False)
         top = _int(frames, 4 * top)
     if _long(host, REGISTER_WORDS) > 0:
-        _take_out_all(seat, host, mask)
+        _take_out(seat, host, mask, 0, 0, 0)
 
 
 @kernel(numba.int64(numba.int64, _MASK))
@@ -652,7 +660,8 @@ def fill_mask(seat, mask):  # type: ignore[no-untyped-def]
 
 @kernel(numba.int64(numba.int64, _NUMBERS))
 def rows_of_mask(seat, out):  # type: ignore[no-untyped-def]
-    """The rows whose union is the mask, into `out`; returns how many (at most the longest chain + 1)."""
+    """The rows whose union is the mask, then -1 - t for each token t that the registers take out of it, which may come
+    several times; as many as fit into `out`, which has room for the longest chain + 1. Returns how many there are."""
     host, frames = _long(seat, HOST), _long(seat, FRAMES)
     here = _long(seat, HISTORY) + 28 * _long(seat, POSITION)
     top = _int(here, 3)
@@ -665,6 +674,8 @@ def rows_of_mask(seat, out):  # type: ignore[no-untyped-def]
             break
         row, e, _ = _next(host, frames, e, top)
         top = _int(frames, 4 * top)
+    if _long(host, REGISTER_WORDS) > 0:
+        count = _take_out(seat, host, 0, np.int64(out.ctypes.data), out.size, count)
     return count
 
 

@@ -303,11 +303,23 @@ class Matcher:
     def rows(self) -> list[int]:
         """The numbers of the rows whose union is the mask; the number of rows itself stands for the end-of-turn ids.
 
-        A budget is not looked at: where `closing` is a token, that one alone is the mask.
+        Tokens that the registers do not allow are in rows, too: see `numbers`. A budget is not looked at: where
+        `closing` is a token, that one alone is the mask.
         """
+        numbers = self.numbers()
+        return [int(row) for row in numbers[numbers >= 0]]
+
+    def numbers(self) -> np.ndarray:
+        """int32 [·]: those of `rows`, then -1 - t for each token t that the registers take out of their union."""
         out = np.empty(self.bundle.meta["max_chain"] + 1, dtype=np.int32)
-        count = kernels.rows_of_mask(self._place, out)
-        return [int(row) for row in out[:count]]
+        count = int(kernels.rows_of_mask(self._place, out))
+        if not self._host.register_words:
+            return out[:count]
+        if count > out.size:
+            out = np.empty(count, dtype=np.int32)
+            kernels.rows_of_mask(self._place, out)
+        found = out[:count]
+        return np.concatenate([found[found >= 0], np.unique(found[found < 0])])
 
     def allowed_tokens(self) -> np.ndarray:
         """int32 [·], ascending: the ids that may come next."""

@@ -14,10 +14,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolc.runtime import BatchMatcher, Bundle, DecodeError, Matcher
+from toolc.runtime.adapters.rows import RowTable, most_numbers
 from toolc.runtime.format.tables import without_close
 from toolc.runtime.host import matcher as host
 from toolc.runtime.reference import Sequence
@@ -176,6 +178,24 @@ def test_batches_equal_the_specification(bundles: list[Bundle | None], seed: int
                 made = pick.choice(bundles)
                 batch.set_row(row, made)
                 trails[row] = [None if made is None else Sequence.start(made)]
+
+
+@given(BUNDLES, st.integers(0, 1 << 30))
+def test_row_numbers_and_tokens_make_the_same_masks(made: Bundle, seed: int) -> None:
+    pick, table = random.Random(seed), RowTable(torch.device("cpu"))
+    matchers = [Matcher(made), Matcher(bundle("counted")), Matcher(made)]
+    for _ in range(6):
+        numbers = table.blank(4, max(most_numbers(made), most_numbers(bundle("counted"))))
+        for row, matcher in enumerate(matchers):
+            table.fill(matcher, numbers[row])
+        logits = torch.zeros(4, made.vocab.size)
+        table.apply_(logits, numbers)
+        for row, matcher in enumerate(matchers):
+            live = matcher.allowed_tokens().tolist()
+            assert torch.isfinite(logits[row]).nonzero().view(-1).tolist() == live
+            if not live or not matcher.try_advance(pick.choice(live)) or matcher.depth > 12:
+                matcher.reset()
+        assert torch.isfinite(logits[3]).all()
 
 
 def test_a_register_is_restored_by_a_pop_and_by_a_rollback() -> None:
