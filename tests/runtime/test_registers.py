@@ -35,19 +35,19 @@ def with_registers(kind: str, words: int, seed: int) -> Bundle:
     """A handmade bundle with made-up registers of so many words."""
     made, pick = bundle(kind), random.Random(seed)
     t = made.tables
-    bits = pick.sample(range(32 * words), 3) + [32 * words - 1]
+    bits = [pick.randrange(32 * words - 1), 32 * words - 1]
     masks = np.zeros((7, words), np.uint32)
     wants = [0] * len(masks)
     for test in range(1, len(masks)):
-        wants[test] = int(pick.random() < 0.7)  # what is wanted clear is so at first
-        for bit in pick.sample(bits, pick.randint(0, 2)):
+        wants[test] = test % 2
+        for bit in pick.sample(bits, pick.randint(1, 2)):
             masks[test, bit >> 5] |= np.uint32(1 << (bit & 31))
 
     def test(chance: float) -> int:
         return pick.randrange(1, len(masks)) if pick.random() < chance else 0
 
     rules = [(0, -1, 0)]
-    rules += [(test(0.2), pick.choice([-1, *bits]), test(0.2)) for _ in range(5)]
+    rules += [(test(0.3), pick.choice([-1, *bits]), test(0.5)) for _ in range(7)]
     lists: list[list[tuple[int, int, int]]] = [[]]
     for _ in range(5):
         tokens = sorted(pick.sample(range(made.vocab.size), pick.randint(1, 30)))
@@ -57,7 +57,7 @@ def with_registers(kind: str, words: int, seed: int) -> Bundle:
         return np.array([pick.choice([0, pick.randrange(count)]) for _ in range(int(np.prod(shape)))]).reshape(shape)
 
     arrays: dict[str, Any] = {
-        "state_register": some(len(rules), t.states),
+        "state_register": np.array([pick.randrange(len(rules)) for _ in range(t.states)]),
         "register_rule": np.array(rules),
         "test_wants": np.array(wants),
         "cell_check": some(len(lists), *t.cell_row.shape),
