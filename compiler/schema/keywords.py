@@ -35,8 +35,11 @@ class Keyword:
 
 
 MAX_KEYS = 10
-REGISTER_KEYS, MAX_REGISTER_BITS = 6, 2048
 """Declared keys of one object in any order; each doubles its automaton. Ten are 3 MB of tables, 22 if it is open."""
+MAX_SUBSETS = 1024
+"""States of such automata in all objects of one schema; more are slow to compile."""
+REGISTER_KEYS, MAX_REGISTER_BITS = 6, 2048
+"""Objects of more keys than the first, and no more than the second, have a register in the place of the automaton."""
 
 ESCAPES = ("minimal-escapes",)
 NAMES = ("key-order", "many-keys", "minimal-escapes")

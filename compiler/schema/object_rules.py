@@ -18,7 +18,7 @@ from ..regex import Look, Regex, concat, size, union
 from . import strings
 from .atoms import Conj, Matches, both
 from .encoding import Quote
-from .keywords import MAX_REGISTER_BITS, REGISTER_KEYS
+from .keywords import MAX_REGISTER_BITS, MAX_SUBSETS, REGISTER_KEYS
 from .machine_rules import machine_expr
 from .member_automata import Machine, Named, Open, Payload, Run, object_is_plain
 from .patterns import content, searcher
@@ -275,7 +275,8 @@ def _machine(writer: Rules, shape: Objects) -> Machine | None:
     """The automaton of an object whose members are more than a list; None where they are one."""
     if writer.options.key_order == "any" and len(shape.named) > 0:
         any_order = writer.normaliser.any_order_machine(shape)
-        if any_order is not None:
+        if any_order is not None and writer.subsets + len(any_order.moves) <= MAX_SUBSETS:
+            writer.subsets += len(any_order.moves)
             return any_order
     if object_is_plain(shape):
         return None

@@ -138,6 +138,7 @@ class Rules(ABC):
         self.gap = encoding.blanks and some
         self.places: dict[str, str] = {}
         self.restrictions: set[str] = set()
+        self.subsets = 0  # of keys that were read, in objects of the schema that is written
         self._many_keys: dict[str, None] = {}  # places; one of those of equal schemas
         self.elements = ElementRules()
         self.open_parts: dict[str, Ref] = {}

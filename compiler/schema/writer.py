@@ -136,7 +136,7 @@ class LarkWriter(Rules):
         """Inside, one schema is written. What an error leaves half written is forgotten: whatever needs it writes it
         anew, and meets the same error."""
         known = len(self._by_conj)
-        self._rules_before = len(self._rules)
+        self._rules_before, self.subsets = len(self._rules), 0
         try:
             yield
         except ToolcError:
