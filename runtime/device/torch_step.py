@@ -315,5 +315,5 @@ def advance(
         depth = torch.where(live, next_depth, depth)
     if registers:
         put_frame_(frames, depth, register)
-    after = Config(state, counter, depth, stack, saved, frames.view(here.register.shape))
-    return after, active & (state == 0)
+        frames = frames.view(here.register.shape)
+    return Config(state, counter, depth, stack, saved, frames), active & (state == 0)
