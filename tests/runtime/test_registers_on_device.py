@@ -211,6 +211,25 @@ def test_bundles_come_to_rows_that_run(seed: int) -> None:
     assert decoder.arena.limits.registers == 2
 
 
+def test_what_was_kept_before_registers_grew_comes_back() -> None:
+    made, pick = with_registers("brackets", 1, 1), random.Random(0)
+    decoder, oracles = Decoder(made, 1, check=False), [Sequence.start(made)]
+    while len(oracles) < 5:
+        token = pick.randrange(made.vocab.size)
+        after = moved(oracles[-1], token)
+        if after is not None and after.state > 1:
+            decoder.advance_(torch.tensor([token]))
+            oracles.append(after)
+    assert any(oracle.register for oracle in oracles) and any(oracle.stack for oracle in oracles)
+    width = decoder.register.shape[1]
+    decoder.add_bundle(with_registers("counted", 1, 2))
+    assert decoder.register.shape[1] > 2 * width
+    for oracle in oracles[:0:-1]:
+        check_row(decoder, 0, oracle)
+        decoder.rollback_(1)
+    check_row(decoder, 0, oracles[0])
+
+
 def walk(decoder: Decoder, oracles: list[Sequence], pick: random.Random, steps: int) -> None:
     for _ in range(steps):
         before = list(oracles)

@@ -195,7 +195,7 @@ def test_registers_equal_the_tensor_operations(seed: int) -> None:
     for turn in range(12):
         bits = plain.fill()
         assert torch.equal(fused.fill(), bits)
-        logits = torch.randn(5, 130, device=device)
+        logits = torch.randn(5, 96, device=device)
         assert torch.equal(fused.mask_(logits.clone()), plain.mask_(logits))
         allowed = [torch.isfinite(row).nonzero().view(-1).tolist() for row in logits]
         tokens = [pick.choice(row) if row and pick.random() < 0.9 else pick.randrange(96) for row in allowed]
