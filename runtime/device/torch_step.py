@@ -102,26 +102,32 @@ def set_bit(bit: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 
 
 def taken_out(
-    t: Tables, k: Limits, bits: torch.Tensor, number: torch.Tensor, register: torch.Tensor, stop_early: bool
+    t: Tables, k: Limits, bits: torch.Tensor, checks: list[tuple[torch.Tensor, torch.Tensor]], stop_early: bool
 ) -> torch.Tensor:
-    """int32 [B, words]: the bits without the tokens of each row's check list, int32 [B], that its register refuses."""
+    """int32 [B, words]: the bits without the tokens of check lists that registers refuse.
+
+    checks: (check list of each row int32 [B], the registers that it is about int32 [B, G]), of several frames.
+    """
+    number, register = (torch.cat(part) for part in zip(*checks, strict=True))
     length = at(t["check_length"].view(-1), number)
     most = k.checks
     if stop_early:
         most = int(length.max()) if length.numel() else 0
     if not most:
         return bits
-    inside = torch.arange(most, dtype=torch.int32, device=bits.device) < length.unsqueeze(1)
-    first = at(t["check_offset"].view(-1), number).unsqueeze(1)
-    place = torch.where(inside, first + torch.arange(most, dtype=torch.int32, device=bits.device), 0)
+    lane = torch.arange(most, dtype=torch.int32, device=bits.device)
+    inside = lane < length.unsqueeze(1)
+    place = torch.where(inside, at(t["check_offset"].view(-1), number).unsqueeze(1) + lane, 0)
     check = at(t["check"], place.view(-1))
     held = register.unsqueeze(1).expand(-1, most, -1).reshape(-1, register.shape[1])
     fine = passes(t, check[:, 1], held) & passes(t, check[:, 2], held)
-    token = check[:, 0]
-    # A list has a token once, so that the bits of a word add up to their union.
-    refused = torch.where(inside & ~fine.view(inside.shape), (1 << (token & 31)).view(inside.shape), 0)
-    gone = torch.zeros_like(bits).scatter_add_(1, (token >> 5).to(torch.int64).view(inside.shape), refused)
-    return bits & ~gone
+    token = check[:, 0].view(inside.shape)
+    refused = torch.where(inside & ~fine.view(inside.shape), 1 << (token & 31), 0)
+    shape = len(checks), bits.shape[0], most
+    for word, bit in zip((token >> 5).to(torch.int64).view(shape), refused.view(shape), strict=True):
+        # A list has a token once, so that the bits of a word add up to their union; lists may share tokens.
+        bits = bits & ~torch.zeros_like(bits).scatter_add_(1, word, bit)
+    return bits
 
 
 def mode_of(t: Tables, k: Limits, bundle: torch.Tensor, depth: torch.Tensor) -> torch.Tensor:
@@ -220,8 +226,8 @@ def mask_bits(
         if registers:
             number = torch.where(going, at(t["chain_check"].view(-1), cell), 0)
             checks.append((number, frame_of(here.frames(), frame.clamp(min=0))))
-    for number, register in checks:
-        bits = taken_out(t, k, bits, number, register, stop_early)
+    if checks:
+        bits = taken_out(t, k, bits, checks, stop_early)
     if left is not None:
         token = at(t["close_token"].view(-1), close)
         closing = (left >= 0) & (need >= left) & (token >= 0) & ~over & ~free
