@@ -4,7 +4,8 @@ Leaves out   state that is kept between calls, checks, rollback: see decoder.py.
 Invariants   `forward` writes to nothing it is given, reads no tensor's value on the host, and has one graph for all
              inputs of a batch size: it goes through torch.compile(fullgraph=True), torch.export and AOTInductor.
 Arrays       state: (bundle, state, counter, depth) int32 [B], (stack, saved) int32 [B, capacity + 1]; see
-             torch_step.py; with budgets also left int32 [B], tokens that may still come, -1 for any number.
+             torch_step.py; if a bundle has registers also register int32 [B, (capacity + 1) x G]; with budgets also
+             left int32 [B], tokens that may still come, -1 for any number.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ class Constraint(torch.nn.Module):
         zeros = [torch.zeros(shape, dtype=torch.int32, device=device) for shape in ((size,), (size,))]
         stacks = [torch.zeros((size, width), dtype=torch.int32, device=device) for _ in range(2)]
         numbers = ints([self._numbers[n] if n >= 0 else n for n in bundle_of_row])
-        found = numbers, first, zeros[0], zeros[1], stacks[0], stacks[1]
+        found: State = (numbers, first, zeros[0], zeros[1], stacks[0], stacks[1])
+        if self.limits.registers:
+            found = *found, torch.zeros((size, width * self.limits.registers), dtype=torch.int32, device=device)
         if budget is not None and (not self.budgets or len(budget) != size):
             raise DecodeError(
                 "budgets and rows", found=f"{len(budget)} budgets", expected=f"{size}, of a module with budgets"
@@ -119,7 +122,8 @@ class Constraint(torch.nn.Module):
                 hint="logits_width says how many the model has",
             )
         t = {name[2:]: buffer for name, buffer in self.named_buffers()}
-        bundle, here = state[0], Config(*state[1:6])
+        bundle, register = state[0], state[6] if self.limits.registers else state[4].new_zeros((state[4].shape[0], 0))
+        here = Config._make((*state[1:6], register))
         after, _ = step.advance(t, self.limits, bundle, here, tokens)
         stays = tokens == NO_TOKEN
         config = Config(
@@ -131,8 +135,8 @@ class Constraint(torch.nn.Module):
         rest: State = ()
         if self.budgets:
             # Tokens count in rows that read them: not in those that are over.
-            counts = (here.state > 1) & ~stays & (state[6] > 0)
-            rest = (state[6] - counts.to(torch.int32),)
+            counts = (here.state > 1) & ~stays & (state[-1] > 0)
+            rest = (state[-1] - counts.to(torch.int32),)
         bits = step.mask_bits(t, self.limits, bundle, config, left=rest[0] if rest else None)
         place = torch.arange(32, dtype=torch.int32, device=bits.device)
         size = min(self.limits.size, logits.shape[1])
@@ -140,4 +144,5 @@ class Constraint(torch.nn.Module):
         over = logits.shape[1] - self.limits.size
         if over > 0:
             allowed = torch.cat([allowed, (bundle < 0).unsqueeze(1).expand(-1, over)], dim=1)
-        return torch.where(allowed, logits, -torch.inf), (bundle, *config, *rest)
+        parts = config if self.limits.registers else config[:-1]
+        return torch.where(allowed, logits, -torch.inf), (bundle, *parts, *rest)

@@ -220,6 +220,11 @@ class ToolcContinuousProcessor(ContinuousBatchingLogitsProcessor):
         for part, value in zip(parts, numbers, strict=True):
             part[slot] = value
         at.stack[slot], at.saved[slot] = frames.to(at.device)
+        if at.register.shape[1]:
+            words = at.register.shape[1] // at.stack.shape[1]
+            held = b"".join(one.to_bytes(4 * words, "little") for one in (*matcher.registers, matcher.register))
+            register = torch.frombuffer(bytearray(held), dtype=torch.int32)
+            at.register[slot, : register.numel()] = register.to(at.device)
         return BEGINS if fed <= len(known) else BEGINS_AND_READS
 
     # ------------------------------------------------------------ on the device

@@ -9,7 +9,9 @@ Arrays       as in docs/format.md, with all numbers relocated; per bundle int32 
              special_base, symbol_base, soft_depth, capacity, finished_row.
              dense int32 [rows, words]: row 0 is empty, row 1 full. state_loop int32 [states]: number of the set of
              tokens all of whose bytes take the state back to itself with the same counter; loop_bits int32 [sets,
-             words]: set 0 is empty.
+             words]: set 0 is empty. register_test int32 [tests, 1 + G]: what `test_wants` says, then `test_mask`.
+             check_length int32 [check lists, 1]. The tables about registers have two dimensions, the second of them
+             empty where no bundle has registers; stretches of bundles without are 0.
 Growth       Tables have room for more bundles than they hold (`room`). A bundle that fits is copied in, and no address
              changes: steps captured before still hold, and see it. One that does not fit needs `grow`, which copies
              the tables into larger ones; numbers of states and bundles stay.
@@ -36,6 +38,7 @@ from .free_list import Extents
 from .relocate import (
     EMPTY_ROW,
     GROUPS,
+    REGISTER_TABLES,
     TABLES,
     Limits,
     key_of,
@@ -90,7 +93,7 @@ class Arena:
         self.bundles: list[Bundle | None] = []
         self.table: dict[str, torch.Tensor] = {}
         self.addresses = torch.zeros(len(TABLES), dtype=torch.int64, device=device)
-        self.limits = Limits(0, 0, 1, 0, 0, 1, 0, 0)
+        self.limits = Limits(0, 0, 1, 0, 0, 1, 0, 0, 0, 0)
         self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
         self._extents = {group: Extents() for group in GROUPS}
         self._base: dict[int, dict[str, int]] = {}
@@ -311,7 +314,12 @@ class Arena:
                 self.table[name] = before
                 continue
             table = torch.zeros(shape, dtype=torch.int32, device=self.device)
-            if part.ndim == 2 and name in ("cell_row", "cell_exit", "close_token", "close_after"):
+            if name in REGISTER_TABLES and not fresh:
+                table[: part.shape[0]] = torch.from_numpy(part)
+                table[:count, : before.shape[1]] = before[:count]
+                if name == "cell_check" and before.shape[1]:
+                    table[:count, before.shape[1] :] = before[:count, -1:]
+            elif part.ndim == 2 and name in ("cell_row", "cell_exit", "close_token", "close_after"):
                 # A bundle of one mode is the same in both.
                 last = before[:count, -1:].expand(-1, shape[1] - before.shape[1])
                 table[:count] = torch.cat([before[:count], last], dim=1)

@@ -12,10 +12,10 @@ Rows         A row belongs to one bundle, or to none (-1): then its logits are u
              DecodeError names row, token and what was expected. Without, the row is dead: `error` is set, `finished`
              too, and only the end-of-turn ids stay allowed, so that sampling stays defined and loops end.
 Arrays       bundle_of_row, state, counter, depth int32 [B]; stack, saved int32 [B, capacity + 1] (the last column takes
-             the writes of rows that do not push); error bool [B]; length, kept, budget int64 [B]: tokens read, how many
-             of them can be undone, and how many there may be (0: any number). log: the configurations before the last
-             tokens, [history, B, …], that before token n
-             at n % history.
+             the writes of rows that do not push); register int32 [B, (capacity + 1) x G], as in torch_step.py: G is 0
+             until the arena has a bundle with registers; error bool [B]; length, kept, budget int64 [B]: tokens read,
+             how many of them can be undone, and how many there may be (0: any number). log: the configurations before
+             the last tokens, [history, B, …], that before token n at n % history.
 Source       runtime/reference.py.
 """
 
@@ -43,7 +43,7 @@ from .torch_step import Config
 Rows: TypeAlias = Sequence[int] | torch.Tensor | slice | None
 Budget: TypeAlias = int | Sequence[int | None] | None
 NO_BUNDLE = -1
-PER_ROW = "bundle_of_row state counter depth stack saved error length kept budget".split()
+PER_ROW = "bundle_of_row state counter depth stack saved register error length kept budget".split()
 
 
 def check_integers(name: str, given: torch.Tensor, *shapes: tuple[int, ...]) -> None:
@@ -189,6 +189,7 @@ class Decoder:
         self.bundle_of_row, self.state, self.counter, self.depth = (zeros(size) for _ in range(4))
         self.bundle_of_row.fill_(NO_BUNDLE)
         self.stack, self.saved = zeros(size, width), zeros(size, width)
+        self.register = zeros(size, width * self.arena.limits.registers)
         self.error = zeros(size, dtype=torch.bool)
         self.length, self.kept, self.budget = (zeros(size, dtype=torch.int64) for _ in range(3))
         self.log = Config(*(zeros(max(1, self.history), *part.shape) for part in self._config))
@@ -196,7 +197,7 @@ class Decoder:
 
     @property
     def _config(self) -> Config:
-        return Config(self.state, self.counter, self.depth, self.stack, self.saved)
+        return Config(self.state, self.counter, self.depth, self.stack, self.saved, self.register)
 
     # ------------------------------------------------------------ rows
 
@@ -222,13 +223,12 @@ class Decoder:
             part.add_(torch.where(part > 1, moved, 0))
 
     def _widen(self) -> None:
-        """Stacks as deep as the arena's bundles need: it may have grown, by a fork of this decoder too."""
-        missing = self.arena.limits.capacity + 1 - self.stack.shape[1]
-        if missing > 0:
-            self.stack, self.saved = (torch.nn.functional.pad(part, (0, missing)) for part in (self.stack, self.saved))
-            log = self.log
-            wide = [torch.nn.functional.pad(part, (0, missing)) for part in (log.stack, log.saved)]
-            self.log = Config(log.state, log.counter, log.depth, *wide)
+        """Stacks and registers as the arena's bundles need: it may have grown, by a fork of this decoder too."""
+        here, limits = self._config, self.arena.limits
+        if limits.capacity + 1 > here.stack.shape[1] or limits.registers > here.registers:
+            wide = step.widened(here, limits)
+            self.stack, self.saved, self.register = wide.stack, wide.saved, wide.register
+            self.log = step.widened(self.log, limits)
 
     def reset_rows(
         self,
@@ -281,24 +281,15 @@ class Decoder:
         self.state[index] = begin.state
         for part in (self.counter, self.depth, self.length, self.kept):
             part[index] = 0
+        if self._config.registers:
+            self.register[index] = 0
         self.error[index] = False
 
     def reorder_(self, index: Sequence[int] | torch.Tensor) -> None:
         """Row i becomes what row index[i] was; the batch takes the length of the index."""
         order = self._numbers(index)
         same = order.numel() == self.batch_size
-        for name in (
-            "bundle_of_row",
-            "state",
-            "counter",
-            "depth",
-            "stack",
-            "saved",
-            "error",
-            "length",
-            "kept",
-            "budget",
-        ):
+        for name in PER_ROW:
             moved = getattr(self, name).index_select(0, order)
             if same:
                 getattr(self, name).copy_(moved)
@@ -423,8 +414,11 @@ class Decoder:
             raise DecodeError("the row has no bundle", found=f"row {row}", expected="a constrained row")
         depth = int(self.depth[row])
         frames = zip(self.stack[row, :depth].tolist(), self.saved[row, :depth].tolist(), strict=True)
+        words = self._config.frames()[row, : depth + 1].cpu().numpy()
+        *registers, register = (int.from_bytes(frame.tobytes(), "little") for frame in words)
         state = self.arena.local_state(number, int(self.state[row]))
-        return Configuration(Machine(self.arena.bundle(number)), state, int(self.counter[row]), frames)
+        machine = Machine(self.arena.bundle(number))
+        return Configuration(machine, state, int(self.counter[row]), frames, register, registers)
 
     def limit_(self, left: torch.Tensor | Sequence[int] | int | None, rows: Rows = None) -> None:
         """Set budgets anew: so many tokens may follow; None for any number.
@@ -594,10 +588,13 @@ class Decoder:
             # The slot of a row that does not move may hold the oldest configuration that it can go back to.
             place = self.length % self.history
             for part, log in zip(self._config, self.log, strict=True):
+                if not part.numel():  # without registers
+                    continue
                 write = moved if part.dim() == 1 else moved.unsqueeze(1)
                 log.index_put_((place, self._every), torch.where(write, part, log[place, self._every]))
         for part, new in zip(self._config, after, strict=True):
-            part.copy_(torch.where(moved if part.dim() == 1 else moved.unsqueeze(1), new, part))
+            if part.numel():
+                part.copy_(torch.where(moved if part.dim() == 1 else moved.unsqueeze(1), new, part))
         self.error.logical_or_(refused)
         self.length.add_(moved)
         self.kept.add_(moved).clamp_(max=self.history)

@@ -6,6 +6,7 @@ Invariants   no torch. `device_bytes` is what an arena with room 1 holds for the
 Groups       Tables of one group are indexed alike, so that a bundle has one start in all of them.
 Rows         A row is stored once under its content (BLAKE2b-128 of the words), whatever bundles it belongs to.
 Arrays       docs/format.md, with all numbers relocated; arena.py lists those that are added. All int32.
+Registers    Where no bundle has registers, the tables about them have no columns: they take no memory.
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ if TYPE_CHECKING:
 BUNDLE_FIELDS = ("class_base", "special_base", "symbol_base", "soft_depth", "capacity", "finished_row")
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "state": ("state_cell", "state_break", "state_loop", "state_close", "close_break", "state_forced", "forced_after"),
+    "state": (
+        *("state_cell", "state_break", "state_loop", "state_close", "close_break", "state_forced", "forced_after"),
+        "state_register",
+    ),
     "break_list": ("breaks",),
     "close_break_list": ("close_breaks",),
-    "cell": ("cell_row", "cell_exit", "cell_delta", "cell_default"),
+    "cell": ("cell_row", "cell_exit", "cell_delta", "cell_default", "cell_check"),
     "delta": ("delta",),
     "push": ("push",),
     "symbol": ("return_offset", "owed_first", "owed_break"),
@@ -38,11 +42,15 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "profile": ("chain_offset",),
     "chain": ("chain",),
     "chain_number": ("chain_cell", "chain_break"),
-    "chain_cell": ("chain_row", "chain_exit", "chain_after"),
+    "chain_cell": ("chain_row", "chain_exit", "chain_after", "chain_check"),
     "close_cell": ("close_bound", "close_token", "close_after"),
     "owed_cell": ("owed",),
     "forced_list": ("forced_offset", "forced_length"),
     "forced_token": ("forced_tokens",),
+    "register_rule": ("register_rule",),
+    "register_test": ("register_test",),
+    "check_list": ("check_offset", "check_length"),
+    "check": ("check",),
     "class": ("symbol_class",),
     "special": ("special_symbol",),
     "loop": ("loop_bits",),
@@ -51,6 +59,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 # All that stands on a device, in the order of `Arena.addresses`.
 TABLES = (*(name for names in GROUPS.values() for name in names), "token_bytes", "token_offset")
+REGISTER_TABLES = frozenset(
+    "state_register register_rule register_test cell_check chain_check check_offset check_length check".split()
+)
 
 EMPTY_ROW, FULL_ROW = 0, 1
 
@@ -64,6 +75,8 @@ class Limits(NamedTuple):
         steps: bytes of the longest token that is read byte by byte.
         closes: C, breakpoints of the shortest close.
         forced: most forced tokens of a state.
+        registers: G, words of a register; 0 where no bundle has registers.
+        checks: tokens of the longest check list.
     """
 
     size: int
@@ -74,6 +87,8 @@ class Limits(NamedTuple):
     steps: int
     closes: int
     forced: int
+    registers: int
+    checks: int
 
     @staticmethod
     def of(bundle: Bundle) -> Limits:
@@ -87,7 +102,9 @@ class Limits(NamedTuple):
         breaks, closes = t.breaks.shape[1], t.close_breaks.shape[1]
         forced = int(np.diff(t.forced_offset).max(initial=0))
         chain = int(meta["max_chain"])
-        return Limits(bundle.vocab.size, breaks, t.modes, int(meta["capacity"]), chain, 0, closes, forced)
+        registers, checks = (t.register_words, int(np.diff(t.check_offset).max())) if t.has_registers else (0, 0)
+        sizes = bundle.vocab.size, breaks, t.modes, int(meta["capacity"]), chain, 0, closes, forced
+        return Limits(*sizes, registers, checks)
 
     def joined(self, other: Limits) -> Limits:
         """The larger of each."""
@@ -97,6 +114,7 @@ class Limits(NamedTuple):
 def reserved(limits: Limits, words: int) -> dict[str, np.ndarray]:
     """What an arena holds before any bundle: the dead and the finished state, one cell, an empty row and a full one."""
     pair = np.array([[-1, 0]], np.int32)
+    some = int(limits.registers > 0)  # whether tables about registers have columns
     return {
         "state_cell": np.zeros(2, np.int32),
         "state_break": np.zeros(2, np.int32),
@@ -132,6 +150,14 @@ def reserved(limits: Limits, words: int) -> dict[str, np.ndarray]:
         "forced_offset": np.zeros(1, np.int32),
         "forced_length": np.zeros(1, np.int32),
         "forced_tokens": np.zeros(1, np.int32),
+        "state_register": np.zeros((2, some), np.int32),
+        "register_rule": np.array([[0, -1, 0]], np.int32)[:, : 3 * some],
+        "register_test": np.zeros((1, some + limits.registers), np.int32),
+        "cell_check": np.zeros((1, limits.modes * some), np.int32),
+        "chain_check": np.zeros((1, some), np.int32),
+        "check_offset": np.zeros((1, some), np.int32),
+        "check_length": np.zeros((1, some), np.int32),
+        "check": np.zeros((1, 3 * some), np.int32),
         "dense": np.stack([np.zeros(words, np.int32), np.full(words, -1, np.int32)]),
         "symbol_class": np.zeros(0, np.int32),
         "special_symbol": np.zeros(0, np.int32),
@@ -142,7 +168,7 @@ def reserved(limits: Limits, words: int) -> dict[str, np.ndarray]:
 def lengths(bundle: Bundle) -> dict[str, int]:
     """Entries that a bundle takes in each group, but for rows and special maps, which bundles share."""
     t = bundle.tables
-    return {
+    found = {
         "state": t.states - 2,
         "break_list": t.breaks.shape[0] - 1,
         "close_break_list": t.close_breaks.shape[0] - 1,
@@ -163,6 +189,13 @@ def lengths(bundle: Bundle) -> dict[str, int]:
         "loop": loops_of(bundle).bits.shape[0] - 1,
         "bundle": 1,
     }
+    with_registers = {
+        "register_rule": t.register_rule.shape[0] - 1,
+        "register_test": t.test_wants.shape[0] - 1,
+        "check_list": t.check_offset.shape[0] - 2,
+        "check": t.check.shape[0],
+    }
+    return {**found, **(with_registers if t.has_registers else dict.fromkeys(with_registers, 0))}
 
 
 def special_map(bundle: Bundle) -> np.ndarray:
@@ -227,6 +260,28 @@ def _pad_breaks(breaks: np.ndarray, count: int) -> np.ndarray:
     return out
 
 
+def _registers(t: Tables, base: Mapping[str, int], columns: list[int], words: int) -> dict[str, np.ndarray]:
+    """The tables about registers, of an arena whose registers have so many words."""
+
+    def test(numbers: np.ndarray) -> np.ndarray:
+        return _moved_number(numbers, base["register_test"])
+
+    rule, check = t.register_rule[1:], t.check
+    found = np.zeros((t.test_wants.size - 1, 1 + words), np.int32)
+    found[:, 0] = t.test_wants[1:]
+    found[:, 1 : 1 + t.register_words] = t.test_mask[1:].view(np.int32)
+    return {
+        "state_register": _moved_number(t.state_register[2:, None], base["register_rule"]),
+        "register_rule": np.stack([test(rule[:, 0]), rule[:, 1], test(rule[:, 2])], axis=1),
+        "register_test": found,
+        "cell_check": _moved_number(t.cell_check[:, columns], base["check_list"]),
+        "chain_check": _moved_number(t.chain_check[:, None], base["check_list"]),
+        "check_offset": t.check_offset[1:-1, None] + base["check"],
+        "check_length": np.diff(t.check_offset[1:])[:, None],
+        "check": np.stack([check[:, 0], test(check[:, 1]), test(check[:, 2])], axis=1),
+    }
+
+
 def relocated(
     bundle: Bundle, loop: Loops, base: Mapping[str, int], row_of: np.ndarray, limits: Limits
 ) -> dict[str, np.ndarray]:
@@ -236,7 +291,7 @@ def relocated(
         bundle: the bundle; loop: its loops.
         base: of each group, where the bundle's entries start; of "special", where its map is.
         row_of: int32 [rows + 1], where each of its rows is.
-        limits: of the arena: how wide breakpoints and modes are.
+        limits: of the arena: how wide breakpoints, modes and registers are.
     """
     t: Tables = bundle.tables
     shift = base["state"] - 2
@@ -295,4 +350,10 @@ def relocated(
         "capacity": np.array([bundle.meta["capacity"]]),
         "finished_row": row_of[-1:],
     }
+    if t.has_registers:
+        found |= _registers(t, base, columns, limits.registers)
+    elif limits.registers:  # those of a bundle that was there before may stand there
+        found["state_register"] = np.zeros((t.states - 2, 1))
+        found["cell_check"] = np.zeros((t.cells, limits.modes))
+        found["chain_check"] = np.zeros((t.chain_row.size, 1))
     return {name: np.ascontiguousarray(array, dtype=np.int32) for name, array in found.items()}

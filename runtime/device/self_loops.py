@@ -68,6 +68,8 @@ def _looping(t: Tables) -> tuple[np.ndarray, np.ndarray]:
     entry = entry[(base[entry] == t.cell_delta[cell]) | (base[entry] == t.cell_default[cell])]
     state, symbol = op[entry] >> KIND_BITS, entry - base[entry]
     likely = np.bincount(state, bytes_of[symbol], t.states) >= LEAST_LOOP
+    entering, bit = t.register_rule[t.state_register, :2].T
+    likely &= (entering == 0) & (bit < 0)  # entering it again tests and sets nothing
     single = (t.state_break == 0) & (t.cell_default[t.state_cell] == t.cell_delta[t.state_cell])
     found, rows = [np.flatnonzero(likely & single)], []
     place = np.zeros(t.states, np.int64)

@@ -4,7 +4,9 @@ Leaves out   who holds tables and state: see arena.py, decoder.py, constraint.py
 Invariants   no argument is written to; no tensor's value decides what is executed, unless `stop_early` is set, which
              reads values and is for the CPU. So the functions work in torch.compile, torch.export and CUDA graphs.
 Arrays       tables as in arena.py. Config: state, counter, depth int32 [B]; stack, saved int32 [B, capacity + 1], the
-             last column of which takes the writes of rows that do not push. bundle int32 [B], -1 for none.
+             last column of which takes the writes of rows that do not push. register int32 [B, (capacity + 1) x G]:
+             the registers of the frames, each of G words, that of the row's own frame at its depth; G is 0 where no
+             bundle has registers, and nothing is then done about them. bundle int32 [B], -1 for none.
 Trusts       what triton_step.py does; on the CPU torch checks every index besides.
 Loops        A token whose every byte takes the state back to itself changes nothing, so it takes no steps
              (`state_loop`, `loop_bits`). A longer token than any other that some row allows is refused unread.
@@ -30,9 +32,29 @@ class Config(NamedTuple):
     depth: torch.Tensor
     stack: torch.Tensor
     saved: torch.Tensor
+    register: torch.Tensor
+
+    @property
+    def registers(self) -> int:
+        """G, which may be less than the arena's, of which rows may be in bundles of this G or less."""
+        return self.register.shape[1] // self.stack.shape[1]
+
+    def frames(self) -> torch.Tensor:
+        """int32 [B, capacity + 1, G]: the registers by frame."""
+        return self.register.view(*self.stack.shape, self.registers)
 
 
 Tables = Mapping[str, torch.Tensor]
+
+
+def widened(here: Config, limits: Limits) -> Config:
+    """The same with stacks and registers as wide as the bundles of an arena need; [B, …] or [history, B, …]."""
+    capacity, registers = here.stack.shape[-1], here.register.shape[-1] // here.stack.shape[-1]
+    frames, words = max(0, limits.capacity + 1 - capacity), max(0, limits.registers - registers)
+    stack, saved = (torch.nn.functional.pad(part, (0, frames)) for part in (here.stack, here.saved))
+    register = torch.zeros((*stack.shape, registers + words), dtype=torch.int32, device=stack.device)
+    register[..., :capacity, :registers] = here.register.view(*here.stack.shape, registers)
+    return here._replace(stack=stack, saved=saved, register=register.flatten(-2))
 
 
 def at(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
@@ -51,6 +73,61 @@ def phase(t: Tables, k: Limits, break_: str, index: torch.Tensor, counter: torch
     spans = pairs[:, :, 1]
     past = counter.unsqueeze(1) - pairs[:, :, 0] + spans
     return torch.minimum(past.clamp(min=0), spans).sum(dim=1, dtype=torch.int32)
+
+
+def passes(t: Tables, test: torch.Tensor, register: torch.Tensor) -> torch.Tensor:
+    """bool [N]: the registers, int32 [N, G], pass the tests, int32 [N]."""
+    clear = torch.zeros_like(test)
+    for word in range(register.shape[1]):
+        clear = clear | at(t["register_test"][:, 1 + word], test) & ~register[:, word]
+    return (clear != 0) == (at(t["register_test"][:, 0], test) != 0)
+
+
+def frame_of(frames: torch.Tensor, depth: torch.Tensor) -> torch.Tensor:
+    """int32 [B, G]: the register of a frame of each row, of those by frame."""
+    place = depth.to(torch.int64).view(-1, 1, 1).expand(-1, 1, frames.shape[2])
+    return frames.gather(1, place).squeeze(1)
+
+
+def put_frame_(frames: torch.Tensor, depth: torch.Tensor, register: torch.Tensor) -> None:
+    """Write the register of a frame of each row, int32 [B, G], among those by frame."""
+    place = depth.to(torch.int64).view(-1, 1, 1).expand(-1, 1, frames.shape[2])
+    frames.scatter_(1, place, register.unsqueeze(1))
+
+
+def set_bit(bit: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """int32 [B, G]: registers like the given of which one bit is set, int32 [B]; none for -1."""
+    word = torch.arange(like.shape[1], dtype=torch.int32, device=bit.device)
+    return (word == (bit >> 5).unsqueeze(1)).to(torch.int32) << (bit & 31).unsqueeze(1)
+
+
+def taken_out(
+    t: Tables, k: Limits, bits: torch.Tensor, checks: list[tuple[torch.Tensor, torch.Tensor]], stop_early: bool
+) -> torch.Tensor:
+    """int32 [B, words]: the bits without the tokens of check lists that registers refuse.
+
+    checks: (check list of each row int32 [B], the registers that it is about int32 [B, G]), of several frames.
+    """
+    number, register = (torch.cat(part) for part in zip(*checks, strict=True))
+    length = at(t["check_length"].view(-1), number)
+    most = k.checks
+    if stop_early:
+        most = int(length.max()) if length.numel() else 0
+    if not most:
+        return bits
+    lane = torch.arange(most, dtype=torch.int32, device=bits.device)
+    inside = lane < length.unsqueeze(1)
+    place = torch.where(inside, at(t["check_offset"].view(-1), number).unsqueeze(1) + lane, 0)
+    check = at(t["check"], place.view(-1))
+    held = register.unsqueeze(1).expand(-1, most, -1).reshape(-1, register.shape[1])
+    fine = passes(t, check[:, 1], held) & passes(t, check[:, 2], held)
+    token = check[:, 0].view(inside.shape)
+    refused = torch.where(inside & ~fine.view(inside.shape), 1 << (token & 31), 0)
+    shape = len(checks), bits.shape[0], most
+    for word, bit in zip((token >> 5).to(torch.int64).view(shape), refused.view(shape), strict=True):
+        # A list has a token once, so that the bits of a word add up to their union; lists may share tokens.
+        bits = bits & ~torch.zeros_like(bits).scatter_add_(1, word, bit)
+    return bits
 
 
 def mode_of(t: Tables, k: Limits, bundle: torch.Tensor, depth: torch.Tensor) -> torch.Tensor:
@@ -113,6 +190,11 @@ def mask_bits(
     row = torch.where(free, FULL_ROW, row)
     profile = torch.where(over | free, -1, at(t["cell_exit"].view(-1), place))
     bits = at(t["dense"], row)
+    checks: list[tuple[torch.Tensor, torch.Tensor]] = []  # check lists, and the registers that they are about
+    registers = here.registers
+    if registers:
+        number = torch.where(over | free, 0, at(t["cell_check"].view(-1), place))
+        checks.append((number, frame_of(here.frames(), here.depth)))
     if left is not None:
         owed = owed_below(t, k, bundle, here)
         close = at(t["state_close"], here.state) + phase(t, k, "close_break", here.state, here.counter)
@@ -141,6 +223,11 @@ def mask_bits(
         else:
             bits = bits | at(t["dense"], more)
         profile = torch.where(going, at(t["chain_exit"], cell), -1)
+        if registers:
+            number = torch.where(going, at(t["chain_check"].view(-1), cell), 0)
+            checks.append((number, frame_of(here.frames(), frame.clamp(min=0))))
+    if checks:
+        bits = taken_out(t, k, bits, checks, stop_early)
     if left is not None:
         token = at(t["close_token"].view(-1), close)
         closing = (left >= 0) & (need >= left) & (token >= 0) & ~over & ~free
@@ -175,6 +262,12 @@ def advance(
     state = torch.where(active & dead, 0, here.state)
     counter, depth = here.counter, here.depth
     stack, saved = here.stack.clone(), here.saved.clone()
+    frames, register, rule = here.register, here.register, here.register  # which are empty without registers
+    registers = here.registers
+    if registers:
+        frames = here.frames().clone()
+        register = frame_of(frames, depth)  # of the row's own frame, written back at the end
+        rule = at(t["register_rule"], at(t["state_register"].view(-1), state))  # of the state
     dump = stack.shape[1] - 1
     count = k.steps
     if stop_early:
@@ -212,8 +305,21 @@ def advance(
         next_state = torch.where(pops, value >> ACTION_BITS, next_state)
         next_counter = torch.where(pops, act(value & ACTION_MASK, saved.gather(1, top).squeeze(1)), next_counter)
         next_depth = depth + fits.to(torch.int32) - held.to(torch.int32)
+        if registers:
+            put_frame_(frames, torch.where(fits & live, depth, dump), register)
+            next_register = torch.where(pops.unsqueeze(1), frame_of(frames, (depth - 1).clamp(min=0)), register)
+            next_rule = at(t["register_rule"], at(t["state_register"].view(-1), next_state))
+            fine = passes(t, torch.where(pops, rule[:, 2], 0), register)
+            fine = fine & passes(t, torch.where(pushes, 0, next_rule[:, 0]), next_register)
+            next_state = torch.where(fine, next_state, 0)
+            next_register = torch.where(pushes.unsqueeze(1), 0, next_register) | set_bit(next_rule[:, 1], register)
+            register = torch.where(live.unsqueeze(1), next_register, register)
+            rule = torch.where(live.unsqueeze(1), next_rule, rule)
         # the end of turn is the last symbol of a token
         state = torch.where(live, next_state, torch.where((length > j) & (state == 1), 0, state))
         counter = torch.where(live, next_counter, counter)
         depth = torch.where(live, next_depth, depth)
-    return Config(state, counter, depth, stack, saved), active & (state == 0)
+    if registers:
+        put_frame_(frames, depth, register)
+        frames = frames.view(here.register.shape)
+    return Config(state, counter, depth, stack, saved, frames), active & (state == 0)

@@ -56,6 +56,11 @@ STATE_CLOSE, CLOSE_BREAK = _place("state_close"), _place("close_break")
 CLOSE_BREAKS = _place("close_breaks")
 CLOSE_TOKEN, CLOSE_AFTER, CHAIN_AFTER = _place("close_token"), _place("close_after"), _place("chain_after")
 OWED_FIRST, OWED_BREAK, OWED = _place("owed_first"), _place("owed_break"), _place("owed")
+STATE_REGISTER, REGISTER_RULE = _place("state_register"), _place("register_rule")
+REGISTER_TEST, CELL_CHECK, CHAIN_CHECK = _place("register_test"), _place("cell_check"), _place("chain_check")
+CHECK_OFFSET, CHECK_LENGTH, CHECK = _place("check_offset"), _place("check_length"), _place("check")
+POP_OP = tl.constexpr(ops.POP)
+CHECKS = tl.constexpr(32)  # tokens of a check list that are looked at together
 
 
 @triton.jit
@@ -94,6 +99,50 @@ def _owes(addresses, closes: tl.constexpr, symbols, frames, counts, k):  # type:
 
 
 @triton.jit
+def _passes(addresses, test, held, lane, registers: tl.constexpr, wide: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Whether a register, a word a lane, passes a test."""
+    at = _table(addresses, REGISTER_TEST) + test * (1 + wide)
+    mask = tl.load(at + 1 + lane, mask=lane < registers, other=0)
+    clear = tl.max(((mask & ~held) != 0).to(tl.int32), 0)
+    return clear == tl.load(at)
+
+
+@triton.jit
+def _fails(addresses, test, register, some, registers: tl.constexpr, wide: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Of several tests, which of some a register does not pass."""
+    at = _table(addresses, REGISTER_TEST) + test * (1 + wide)
+    clear = tl.full([CHECKS], 0, tl.int32)
+    for k in range(registers):
+        clear |= tl.load(at + 1 + k, mask=some, other=0) & ~tl.load(register + k)
+    return some & ((clear != 0).to(tl.int32) != tl.load(at, mask=some, other=0))
+
+
+@triton.jit
+def _refused(  # type: ignore[no-untyped-def]
+    addresses, number, register, word, block: tl.constexpr, registers: tl.constexpr, wide: tl.constexpr
+):
+    """int32 [block]: of some words of a mask, the bits of the tokens of a check list that a register refuses."""
+    gone = tl.full([block], 0, tl.int32)
+    first = tl.load(_table(addresses, CHECK_OFFSET) + number)
+    length = tl.load(_table(addresses, CHECK_LENGTH) + number)
+    begin = tl.min(word, 0)
+    for k in range(0, length, CHECKS):
+        lane = k + tl.arange(0, CHECKS)
+        check = _table(addresses, CHECK) + 3 * (first + lane)
+        token = tl.load(check, mask=lane < length, other=0)
+        place = (token >> 5) - begin
+        some = (lane < length) & (place >= 0) & (place < block)
+        if tl.max(some.to(tl.int32), 0) > 0:
+            one, two = tl.load(check + 1, mask=some, other=0), tl.load(check + 2, mask=some, other=0)
+            fails = _fails(addresses, one, register, some, registers, wide)
+            fails |= _fails(addresses, two, register, some, registers, wide)
+            # A list has a token once, so that the bits of a word add up to their union.
+            here = fails[None, :] & ((token >> 5)[None, :] == word[:, None])
+            gone |= tl.sum(tl.where(here, (1 << (token & 31))[None, :], 0), 1)
+    return gone
+
+
+@triton.jit
 def advance_kernel(  # type: ignore[no-untyped-def]
     tokens,
     bundle_of_row,
@@ -102,6 +151,7 @@ def advance_kernel(  # type: ignore[no-untyped-def]
     depth_of_row,
     stack,
     saved,
+    register_of_row,
     error,
     length,
     kept,
@@ -110,6 +160,7 @@ def advance_kernel(  # type: ignore[no-untyped-def]
     log_depth,
     log_stack,
     log_saved,
+    log_register,
     addresses,
     batch,
     history,
@@ -118,6 +169,9 @@ def advance_kernel(  # type: ignore[no-untyped-def]
     width,
     breaks: tl.constexpr,
     modes: tl.constexpr,
+    registers: tl.constexpr,
+    wide: tl.constexpr,
+    lanes: tl.constexpr,
 ):
     """Program r reads the token of row r."""
     r = tl.program_id(0)
@@ -131,6 +185,13 @@ def advance_kernel(  # type: ignore[no-untyped-def]
         given = tl.load(tokens + r)
         token = given.to(tl.int32)
         n = tl.load(length + r)
+        lane = 0
+        held = 0
+        own = register_of_row
+        if registers > 0:  # the register of the frame that the row is in is written when all is read
+            lane = tl.arange(0, lanes)
+            own = register_of_row + r * width * registers + lane
+            held = tl.load(own + depth * registers, mask=lane < registers, other=0)
         if history > 0:
             place = (n % history) * batch + r
             tl.store(log_state + place, q)
@@ -139,6 +200,11 @@ def advance_kernel(  # type: ignore[no-untyped-def]
             for k in range(depth):
                 tl.store(log_stack + place * width + k, tl.load(frames + k))
                 tl.store(log_saved + place * width + k, tl.load(counts + k))
+            if registers > 0:
+                for k in range(depth + 1):
+                    frame = tl.load(own + k * registers, mask=lane < registers, other=0)
+                    log_frame = log_register + (place * width + k) * registers + lane
+                    tl.store(log_frame, frame, mask=lane < registers)
         mode = 0
         if depth >= tl.load(_table(addresses, SOFT_DEPTH) + bundle):
             mode = modes - 1
@@ -180,6 +246,11 @@ def advance_kernel(  # type: ignore[no-untyped-def]
                     op = 0
                     if tl.load(delta + 2 * (base + column)) == base:
                         op = tl.load(delta + 2 * (base + column) + 1)
+                    if registers > 0:
+                        if op & KIND_MASK == POP_OP:
+                            rule = _table(addresses, REGISTER_RULE) + 3 * tl.load(_table(addresses, STATE_REGISTER) + q)
+                            if not _passes(addresses, tl.load(rule + 2), held, lane, registers, wide):
+                                op = 0
                     kind = op & KIND_MASK
                     number = op >> KIND_BITS
                     if kind < PUSH_OP:
@@ -206,9 +277,26 @@ def advance_kernel(  # type: ignore[no-untyped-def]
                                 value = tl.load(found + 1)
                                 q = value >> ACTION_BITS
                                 c = _act(value & ACTION_MASK, tl.load(counts + depth))
+                    if registers > 0:
+                        if q > 0:
+                            rule = _table(addresses, REGISTER_RULE) + 3 * tl.load(_table(addresses, STATE_REGISTER) + q)
+                            test = tl.load(rule)
+                            if kind == PUSH_OP:
+                                tl.store(own + (depth - 1) * registers, held, mask=lane < registers)
+                                tl.debug_barrier()
+                                held = tl.full([lanes], 0, tl.int32)
+                                test = 0
+                            elif kind == POP_OP:
+                                held = tl.load(own + depth * registers, mask=lane < registers, other=0)
+                            if not _passes(addresses, test, held, lane, registers, wide):
+                                q = 0
+                            bit = tl.load(rule + 1)
+                            held |= tl.where(lane == bit >> 5, 1 << (bit & 31), 0)
         tl.store(state_of_row + r, q)
         tl.store(counter_of_row + r, c)
         tl.store(depth_of_row + r, depth)
+        if registers > 0:
+            tl.store(own + depth * registers, held, mask=lane < registers)
         tl.store(length + r, n + 1)
         tl.store(kept + r, tl.minimum(tl.load(kept + r) + 1, history))
         if q == 0:
@@ -225,6 +313,7 @@ def _bits(  # type: ignore[no-untyped-def]
     depth_of_row,
     stack,
     saved,
+    register_of_row,
     length,
     budget,
     addresses,
@@ -233,6 +322,9 @@ def _bits(  # type: ignore[no-untyped-def]
     breaks: tl.constexpr,
     closes: tl.constexpr,
     modes: tl.constexpr,
+    registers: tl.constexpr,
+    wide: tl.constexpr,
+    block: tl.constexpr,
 ):
     """Some words of the mask of row r, which has a bundle."""
     q = tl.load(state_of_row + r)
@@ -246,6 +338,11 @@ def _bits(  # type: ignore[no-untyped-def]
     only = -1
     need = 0
     below = 0
+    gone = 0
+    own = register_of_row
+    if registers > 0:
+        gone = tl.full([block], 0, tl.int32)
+        own = register_of_row + r * width * registers
     limited = (most > 0) & (q > 1)
     if q > 1:
         c = tl.load(counter_of_row + r)
@@ -256,6 +353,9 @@ def _bits(  # type: ignore[no-untyped-def]
         cell += _phase(addresses, STATE_BREAK, BREAKS, q, breaks, c)
         row = tl.load(_table(addresses, CELL_ROW) + cell * modes + mode)
         profile = tl.load(_table(addresses, CELL_EXIT) + cell * modes + mode)
+        if registers > 0:
+            checks = tl.load(_table(addresses, CELL_CHECK) + cell * modes + mode)
+            gone = _refused(addresses, checks, own + depth * registers, word, block, registers, wide)
         if limited:
             symbols = tl.load(_table(addresses, SYMBOL_BASE) + bundle)
             place = tl.load(_table(addresses, STATE_CLOSE) + q)
@@ -282,8 +382,13 @@ def _bits(  # type: ignore[no-untyped-def]
             more = tl.load(_table(addresses, CHAIN_ROW) + cell)
             bits |= tl.load(dense + more.to(tl.int64) * words + word, mask=inside, other=0)
             profile = tl.load(_table(addresses, CHAIN_EXIT) + cell)
+            if registers > 0:
+                checks = tl.load(_table(addresses, CHAIN_CHECK) + cell)
+                gone |= _refused(addresses, checks, own + depth * registers, word, block, registers, wide)
             if limited:
                 need = tl.maximum(need, tl.load(_table(addresses, CHAIN_AFTER) + cell) + below)
+    if registers > 0:
+        bits &= ~gone
     if limited & (only >= 0) & (need >= tl.maximum(most - tl.load(length + r), 0)):
         bits = tl.where(word == only >> 5, 1 << (only & 31), 0)
     return bits
@@ -298,6 +403,7 @@ def fill_kernel(  # type: ignore[no-untyped-def]
     depth_of_row,
     stack,
     saved,
+    register_of_row,
     length,
     budget,
     addresses,
@@ -306,6 +412,8 @@ def fill_kernel(  # type: ignore[no-untyped-def]
     breaks: tl.constexpr,
     closes: tl.constexpr,
     modes: tl.constexpr,
+    registers: tl.constexpr,
+    wide: tl.constexpr,
     block: tl.constexpr,
 ):
     """Program (row, part) writes `block` words of a row's mask."""
@@ -315,8 +423,8 @@ def fill_kernel(  # type: ignore[no-untyped-def]
     bits = tl.full([block], -1, tl.int32)
     if bundle >= 0:
         bits = _bits(
-            r, bundle, word, state_of_row, counter_of_row, depth_of_row, stack, saved, length, budget, addresses,
-            words, width, breaks, closes, modes,
+            r, bundle, word, state_of_row, counter_of_row, depth_of_row, stack, saved, register_of_row, length,
+            budget, addresses, words, width, breaks, closes, modes, registers, wide, block,
         )  # fmt: skip
     tl.store(out + r.to(tl.int64) * words + word, bits, mask=word < words)
 
@@ -333,6 +441,7 @@ def mask_kernel(  # type: ignore[no-untyped-def]
     depth_of_row,
     stack,
     saved,
+    register_of_row,
     length,
     budget,
     addresses,
@@ -342,6 +451,8 @@ def mask_kernel(  # type: ignore[no-untyped-def]
     breaks: tl.constexpr,
     closes: tl.constexpr,
     modes: tl.constexpr,
+    registers: tl.constexpr,
+    wide: tl.constexpr,
     block: tl.constexpr,
 ):
     """Program (row, part) masks 32 x block logits of a row."""
@@ -350,8 +461,8 @@ def mask_kernel(  # type: ignore[no-untyped-def]
     if bundle >= 0:
         word = tl.program_id(1) * block + tl.arange(0, block)
         bits = _bits(
-            r, bundle, word, state_of_row, counter_of_row, depth_of_row, stack, saved, length, budget, addresses,
-            words, width, breaks, closes, modes,
+            r, bundle, word, state_of_row, counter_of_row, depth_of_row, stack, saved, register_of_row, length,
+            budget, addresses, words, width, breaks, closes, modes, registers, wide, block,
         )  # fmt: skip
         # Bits past the vocabulary are set in the full row.
         past = tl.minimum(tl.maximum((word + 1) * 32 - size, 0), 32)
@@ -402,6 +513,9 @@ def advance_(
             config.stack.shape[1],
             breaks=k.breaks,
             modes=k.modes,
+            registers=config.registers,
+            wide=k.registers,
+            lanes=triton.next_power_of_2(config.registers),
             num_warps=1,
         )
 
@@ -439,6 +553,8 @@ def fill(
             breaks=k.breaks,
             closes=k.closes,
             modes=k.modes,
+            registers=config.registers,
+            wide=k.registers,
             block=BLOCK_WORDS,
             num_warps=2,
         )
@@ -471,6 +587,8 @@ def mask_(
             breaks=k.breaks,
             closes=k.closes,
             modes=k.modes,
+            registers=config.registers,
+            wide=k.registers,
             block=BLOCK_WORDS,
             num_warps=2,
         )

@@ -16,7 +16,7 @@ import numpy as np
 from ..jit.loaded import kernels_pay
 from .container import DTYPES, UNSOUND, refuse
 from .meta import check_meta_of
-from .ops import END_OF_TURN, POP, PUSH, kind_of, number_of, return_of
+from .ops import END_OF_TURN, FINISHED, POP, PUSH, kind_of, number_of, return_of
 from .tables import (
     FIELD_OF,
     MAX_BREAKS,
@@ -236,6 +236,7 @@ def _check_registers(name: str, t: Tables) -> None:
     check_offsets(name, "check_offset", t.check_offset, len(t.check))
     check_ascending(name, "check", np.ascontiguousarray(t.check[:, 0]), t.check_offset)
     for field, found, wanted in (
+        ("state_register/0", t.state_register[: FINISHED + 1].tolist(), [0] * (FINISHED + 1)),
         ("register_rule/0", t.register_rule[:1].tolist(), [[0, -1, 0]]),
         ("test_wants/0", t.test_wants[:1].tolist(), [0]),
         ("test_mask/0", [int(t.test_mask[:1].any())] if len(t.test_mask) else [], [0]),

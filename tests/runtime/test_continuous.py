@@ -14,6 +14,7 @@ from toolc.runtime import DecodeError
 from toolc.runtime.reference import Sequence
 
 from .handmade import bundle
+from .with_registers import with_registers
 
 pytest.importorskip("transformers.generation.continuous_batching")
 
@@ -28,6 +29,28 @@ def state(name: str, prompt: list[int], **more: Any) -> Any:
     from transformers.generation.continuous_batching.requests import RequestState
 
     return RequestState(request_id=name, initial_tokens=prompt, **more)
+
+
+@pytest.mark.parametrize("kind", ["brackets", "counted", "words"])
+def test_a_request_begins_with_the_registers_of_its_frames(kind: str) -> None:
+    made, pick = with_registers(kind, 1), random.Random(0)
+    processor = ToolcContinuousProcessor({"made": made, "plain": bundle(kind)}, 1, torch.device("cpu"))
+    oracle, text, seen = Sequence.start(made), [], 0
+    for _ in range(300):
+        token = pick.randrange(made.vocab.size)
+        if oracle.state == 1 or len(text) > 8:
+            oracle, text = Sequence.start(made), []
+        if not oracle.advance(token):
+            continue
+        text.append(token)
+        request = state("r", [9, 9], logit_processor_kwargs={"toolc_bundle": "made"})
+        request.generated_tokens, request.position_offset = list(text), 2 + len(text)
+        processor._start(0, request)
+        here = processor._begin.configuration(0)
+        assert (here.state, here.counter, here.stack) == (oracle.state, oracle.counter, oracle.stack)
+        assert (here.register, here.registers) == (oracle.register, oracle.registers)
+        seen += here.register != 0 and any(here.registers)
+    assert seen
 
 
 @pytest.mark.parametrize("unknown", [False, True])

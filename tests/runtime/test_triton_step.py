@@ -15,6 +15,7 @@ import torch
 from toolc.runtime import DecodeError, Decoder, Matcher
 
 from .handmade import bundle
+from .with_registers import with_registers
 
 KINDS = ["brackets", "counted", "words", *(f"scrambled-{n}" for n in range(6))]
 BACKENDS = ["torch", "fused"]
@@ -177,11 +178,56 @@ def test_large_budgets_and_expanded_logits() -> None:
             decoder.mask_(torch.zeros(1, 96, device=device).expand(2, 96))
 
 
+@pytest.mark.skipif(missing, reason="triton is not installed (it comes with torch for CUDA only)")
+@pytest.mark.skipif(not (INTERPRETED or torch.cuda.is_available()), reason="no GPU, and not interpreted here")
+@pytest.mark.parametrize("seed", range(3))
+def test_registers_equal_the_tensor_operations(seed: int) -> None:
+    """Registers of one and of three words, and a bundle without; rows that are refused begin anew."""
+    pick = random.Random(seed)
+    device = "cuda" if torch.cuda.is_available() and not INTERPRETED else "cpu"
+    kinds = pick.sample(KINDS, 4)
+    made = [with_registers(kind, seed, words) for kind, words in zip(kinds, (1, 3, 3))] + [bundle(kinds[3])]
+    numbers = [0, 1, 2, 3, -1]
+    plain, fused = (
+        Decoder(made, 5, device, bundle_of_row=numbers, check=False, history=3, backend=name) for name in BACKENDS
+    )
+    seen = 0
+    for turn in range(12):
+        bits = plain.fill()
+        assert torch.equal(fused.fill(), bits)
+        logits = torch.randn(5, 96, device=device)
+        assert torch.equal(fused.mask_(logits.clone()), plain.mask_(logits))
+        allowed = [torch.isfinite(row).nonzero().view(-1).tolist() for row in logits]
+        tokens = [pick.choice(row) if row and pick.random() < 0.9 else pick.randrange(96) for row in allowed]
+        if turn % 4 == 0:
+            drafts = [decoder.draft(torch.tensor(tokens, device=device).unsqueeze(1)) for decoder in (plain, fused)]
+            assert torch.equal(drafts[0].legal, drafts[1].legal) and torch.equal(drafts[0].bits, drafts[1].bits)
+        for decoder in (plain, fused):
+            decoder.advance_(torch.tensor(tokens, device=device))
+        assert torch.equal(plain.error, fused.error)
+        if pick.random() < 0.3:
+            back = torch.minimum(plain.kept, torch.tensor([pick.randint(0, 3) for _ in numbers], device=device))
+            for decoder in (plain, fused):
+                decoder.rollback_(back)
+        for row, n in enumerate(numbers):
+            over = n >= 0 and int(plain.state[row]) < 2
+            if over or n >= 0 and plain.depth[row] > made[n].meta["capacity"] - 6:
+                for decoder in (plain, fused):
+                    decoder.reset_rows([row])
+            elif n >= 0:
+                one, two = plain.configuration(row), fused.configuration(row)
+                assert (one.state, one.counter, one.stack) == (two.state, two.counter, two.stack)
+                assert (one.register, one.registers) == (two.register, two.registers)
+                seen += one.register != 0
+    assert seen
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(missing, reason="triton is not installed (it comes with torch for CUDA only)")
 @pytest.mark.skipif(INTERPRETED, reason="the interpreter does not compile")
+@pytest.mark.parametrize("registers", [0, 1, 3])
 @pytest.mark.parametrize("name", ["advance_kernel", "fill_kernel", "mask_kernel"])
-def test_compiles_for_a_gpu_that_is_not_here(name: str) -> None:
+def test_compiles_for_a_gpu_that_is_not_here(name: str, registers: int) -> None:
     import inspect
 
     from triton.backends.compiler import GPUTarget
@@ -192,6 +238,7 @@ def test_compiles_for_a_gpu_that_is_not_here(name: str) -> None:
     kernel = getattr(fused, name)
     numbers = {"row_stride", "column_stride", "columns", "batch", "history", "size", "words", "width"}
     constants = {"breaks": 1, "closes": 1, "modes": 2, "block": fused.BLOCK_WORDS}
+    constants |= {"registers": registers, "wide": registers, "lanes": 4 if registers else 0}
     others = {"logits": "*bf16", "error": "*u8", "out": "*i32"}
     others |= dict.fromkeys(("tokens", "length", "kept", "budget", "addresses"), "*i64")
     names = list(inspect.signature(kernel.fn).parameters)
