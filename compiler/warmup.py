@@ -32,8 +32,10 @@ LIST = Path(__file__).with_name("kernels.json")
 LATER = frozenset(
     f"toolc.{name}"
     for name in (
+        "compiler.lift.check_lists",
         "compiler.lift.collapsed_trie",
         "compiler.lift.collapsed_walks",
+        "compiler.lift.register_rules",
         "compiler.pushdown.counted",
         "compiler.pushdown.largest_rule",
         "compiler.terminals.partition",

@@ -41,6 +41,8 @@ open_ = {"type": "object", "properties": {"a": {"type": "string"}}}
 many = [{"type": "object", "properties": {"k": {"const": n}, n: {"type": "string"}}, "required": ["k"]} for n in ABC]
 for schema in (texts, long, link, {"oneOf": ones}, open_, {"oneOf": many}):
     compiled = compile_schema(schema)
+free = {"type": "object", "properties": {key: {"type": "string"} for key in ABC}, "required": ["a"]}
+compile_schema(free, options=Options(key_order="any"))
 try:
     compile_schema(open_, options=Options(budget=Budget(states=9)))
     raise AssertionError("nine states are enough")
