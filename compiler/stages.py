@@ -236,13 +236,16 @@ def compile_assembled(
             linked = _as_a_whole(grammar, source, target, delimiters, options, clock)
     if target.encode is not None:
         target.encode.keep()
-    if has_members(linked.tables):
+    tables = linked.tables
+    if has_members(tables):
         clock.begin("registers")
-        tables = with_registers(linked.tables, target.vocab, budget)
-        linked = replace(linked, tables=without_close({field: getattr(tables, field) for field in FIELDS}))
-    if options.canonical:
-        tables = only_forced(linked.tables)
-        linked = replace(linked, tables=tables, counts=linked.counts | {"rows": tables.rows})
+        tables = with_registers(tables, target.vocab, budget)
+    if options.canonical:  # where one text goes on whatever the registers hold, it does with each that comes there
+        tables = only_forced(tables)
+        linked = replace(linked, counts=linked.counts | {"rows": tables.rows})
+    if tables.has_registers:
+        tables = without_close({field: getattr(tables, field) for field in FIELDS})
+    linked = replace(linked, tables=tables)
     clock.begin("bundle")
     states = linked.entries
     facts = Facts(
