@@ -33,8 +33,26 @@ def vocab() -> Vocab:
     """All bytes, words, and pieces of objects that begin and end anywhere; no piece reads a key of what it opens."""
     text = '{"a": 1, "b": "x", "c": [{"k1": true, "k2": null}, {}], "k3": {"k11": "", "k4": -0.5}}, "k5": "yes"}'
     pick = random.Random(4)
-    pieces = {bytes([n]) for n in range(256)} | {b"true", b"null", b"yes", b"name", b'{"', b'"}', b'": ', b', "', b'{"k'}
-    pieces |= {b'"k1": 1, "k2": 2', b'1, "k1": 1, "k2": ', b', "k1": ""}', b'", "k12": "', b'1}, "k2": 0}', b"]}}", b'}, "'}
+    pieces = {bytes([n]) for n in range(256)} | {
+        b"true",
+        b"null",
+        b"yes",
+        b"name",
+        b'{"',
+        b'"}',
+        b'": ',
+        b', "',
+        b'{"k',
+    }
+    pieces |= {
+        b'"k1": 1, "k2": 2',
+        b'1, "k1": 1, "k2": ',
+        b', "k1": ""}',
+        b'", "k12": "',
+        b'1}, "k2": 0}',
+        b"]}}",
+        b'}, "',
+    }
     for _ in range(300):
         begin = pick.randrange(len(text))
         pieces.add(text[begin : begin + pick.choice([2, 3, 4, 8, 14, 20])].encode())
