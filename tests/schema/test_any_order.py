@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -294,6 +297,106 @@ def test_documents_in_any_order(schema: Any, data: st.DataObject) -> None:
             twice = spell(value, LAYOUTS[0])[:-1] + f', "{name}": {json.dumps(value[name])}}}'
             assert not ours.accepts(twice), twice
             break
+
+
+@cache
+def _small_vocab() -> Any:
+    """All bytes, and pieces that read from one member to the next."""
+    from toolc.compiler.lift.vocab import build_vocab
+    from toolc.compiler.vocab.table import TokenTable
+
+    pieces = [
+        '{"',
+        '"}',
+        '": ',
+        '", "',
+        '"a"',
+        'a": ',
+        '1, "b": ',
+        '"a": 1, "',
+        '}, "',
+        "}}",
+        '"]}',
+        '": {"',
+        '":""}',
+        '"b"',
+    ]
+    tokens = (*(bytes([n]) for n in range(256)), *(one.encode() for one in pieces), b"")
+    end = len(tokens) - 1
+    return build_vocab(TokenTable(tokens, {"<end>": end}, (end,), source="tests", end_of_turn_origin="tests"))
+
+
+@settings(max_examples=EXAMPLES // 3, deadline=None, suppress_health_check=list(HealthCheck))
+@given(schemas, schemas, st.lists(values, min_size=4, max_size=4), st.integers(0, 1 << 20))
+def test_random_schemas_whose_smallest_objects_have_registers(
+    schema: Any, x: Any, instances: list[Any], seed: int
+) -> None:
+    """Objects beside all other keywords: where two share a frame, there is no register, and the texts are the same."""
+    from toolc.compiler.errors import ToolcError
+    from toolc.runtime.reference import Sequence
+
+    if isinstance(schema, dict):
+        schema = {"$schema": DRAFTS[2020], **schema, "$defs": {"x": x, "y": x}}
+    with patch("toolc.compiler.schema.object_rules.REGISTER_KEYS", 0):
+        try:
+            ours = Stepped(schema, _small_vocab())
+        except ToolcError:  # what cannot be compiled is told by test_random_schemas
+            return
+    judge = Judge(schema)
+    for value in [one for instance in instances for one in near(instance, instances[0])[:6]]:
+        try:
+            valid = judge.accepts(spell(value, LAYOUTS[0]))
+        except RecursionError:  # references without end below unevaluated keywords
+            continue
+        some = orders(value)[:6]
+        for order in some:
+            assert ours.accepts(spell(order, LAYOUTS[0])) == valid, (schema, order, valid)
+        for order in some[:2]:
+            if isinstance(order, dict) and order and ours.accepts(text := spell(order, LAYOUTS[0], twice=True)):
+                assert judge.accepts(text), (schema, text)
+    here, pick = Sequence.start(ours.made.bundle), random.Random(seed)
+    for _ in range(30):
+        if here.state == 1 or len(here.stack) > 6:
+            break
+        mask = here.mask()
+        assert mask and mask == here.brute_mask(), (schema, here.state, here.register)
+        here.advance(pick.choice(sorted(mask)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_decodes_are_valid(seed: int) -> None:
+    """Random texts to their ends, by the masks alone."""
+    from toolc.runtime.reference import Sequence
+
+    inner = {"type": "object", "properties": {f"k{n}": _leaf(n) for n in range(6)}, "required": ["k2", "k5"]}
+    inner["additionalProperties"] = False
+    schema = {
+        "type": "object",
+        "properties": {
+            **{f"k{n}": _leaf(n) for n in range(14)},
+            "in": inner,
+            "list": {"type": "array", "items": inner},
+        },
+        "required": ["k0", "k13", "in"],
+        "additionalProperties": False,
+    }
+    ours, judge, pick, ended = Stepped(schema, _small_vocab()), Judge(schema), random.Random(seed), 0
+    vocab, first = ours.made.bundle.vocab, set()
+    weight = [4.0 if set(vocab.token(n)) <= set(b'"}]:') else 0.1 for n in range(vocab.size)]
+    for _ in range(12):
+        here, text = Sequence.start(ours.made.bundle), b""
+        for step in range(600):
+            live = sorted(here.mask())
+            shorter = [weight[token] ** (step / 25) for token in live]
+            token = pick.choices(live, shorter)[0]
+            assert here.advance(token)
+            text += vocab.token(token)
+            if here.state == 1:
+                ended += 1
+                assert judge.accepts(text.decode(errors="replace")), text
+                first.add(text[2:6])
+                break
+    assert ended >= 8 and len(first) > 3
 
 
 FIVE = {"type": "object", "properties": {f"k{n}": {"type": "null"} for n in range(5)}, "required": ["k3"]}
