@@ -8,7 +8,7 @@ from __future__ import annotations
 RESTRICTIONS: dict[str, tuple[str, str]] = {
     "key-order": ("Declared keys of an object stand in the order of the schema.", "--key-order any"),
     "many-keys": (
-        "Objects with more keys than any order has room for (10 where no register keeps them) have them in declared order.",
+        "Objects with more keys than any order has room for (10, fewer beside counts) have them in declared order.",
         "",
     ),
     "blanks": (
