@@ -94,8 +94,8 @@ class Options:
             writes them; ``"flexible"`` any number, or a number: at most so many in a gap. Before and after a value
             there are none, whatever the option.
         digits: most digits of a number before and after its point; None for the default of the schema stage.
-        key_order: ``"declared"``: keys in the order of the schema; ``"any"``: in every order, but for objects with more
-            than 10 keys (fewer beside counts), which keep that of the schema, and are listed.
+        key_order: ``"declared"``: keys in the order of the schema; ``"any"``: in every order, but for objects with
+            conditions and more than 10 keys (fewer beside counts), which keep that of the schema, and are listed.
         soft_depth: nesting up to which recursive parts are free; beyond it only what closes soonest.
         max_depth: of a grammar whose alternatives no stack tells apart, how many rules may be open inside of each other
             where it is not known which; None: such a grammar is refused.

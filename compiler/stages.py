@@ -211,7 +211,6 @@ def compile_assembled(
         declared: types of the arguments, by tool.
     """
     from toolc.runtime.format.bundle import Bundle
-    from toolc.runtime.format.tables import FIELDS, without_close
 
     from .grammar.encodable import written
     from .grammar.specials import resolve_specials
@@ -236,16 +235,12 @@ def compile_assembled(
             linked = _as_a_whole(grammar, source, target, delimiters, options, clock)
     if target.encode is not None:
         target.encode.keep()
-    tables = linked.tables
-    if has_members(tables):
+    if has_members(linked.tables):
         clock.begin("registers")
-        tables = with_registers(tables, target.vocab, budget)
-    if options.canonical:  # where one text goes on whatever the registers hold, it does with each that comes there
-        tables = only_forced(tables)
-        linked = replace(linked, counts=linked.counts | {"rows": tables.rows})
-    if tables.has_registers:
-        tables = without_close({field: getattr(tables, field) for field in FIELDS})
-    linked = replace(linked, tables=tables)
+        linked = replace(linked, tables=with_registers(linked.tables, target.vocab, budget))
+    if options.canonical:
+        tables = only_forced(linked.tables)
+        linked = replace(linked, tables=tables, counts=linked.counts | {"rows": tables.rows})
     clock.begin("bundle")
     states = linked.entries
     facts = Facts(
@@ -349,6 +344,7 @@ def automaton_of(
 ) -> Automaton:
     """The automaton of a grammar; of one that people wrote also where no brackets enclose its recursion."""
     from .pushdown.deterministic import build_deterministic
+    from .pushdown.members import MembersClash, member_of
     from .pushdown.pushdown import build_automaton
 
     if not keeps_left:
@@ -358,7 +354,10 @@ def automaton_of(
             if as_written is None:
                 raise
             grammar = as_written()
-    return build_deterministic(grammar, options.budget, options.soft_depth, options.max_depth)
+    automaton = build_deterministic(grammar, options.budget, options.soft_depth, options.max_depth)
+    if any(map(member_of, automaton.specials)):
+        raise MembersClash
+    return automaton
 
 
 def _ends(vocab: Vocab) -> list[int]:

@@ -334,7 +334,8 @@ class Sequence(Configuration):
 
         A row has the tokens that the automaton reads whatever its registers hold.
         """
-        t, found = self.bundle.tables, set()
+        t = self.bundle.tables
+        found: set[int] = set()
         if not t.has_registers:
             return found
         passes = self.machine.passes

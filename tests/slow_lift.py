@@ -14,7 +14,7 @@ import numpy as np
 from toolc.compiler.lift.completion import close_arrays
 from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.format.ops import KIND_BITS, POP, PUSH
-from toolc.runtime.format.tables import without_close
+from toolc.runtime.format.tables import without_close, without_registers
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.reference import act
 from toolc.runtime.selection.comb import rows_at
@@ -394,10 +394,11 @@ def reference_lift(m: Machine, vocab: Vocab, all_dense: bool = False) -> Bundle:
             "dense": np.array(dense, dtype=np.uint32).reshape(len(dense), vocab.words),
             "state_mark": ints([0] * m.states),
             "symbol_mark": ints([0] * m.stack_symbols),
-            "mark": ints([[0, -1, -1, 0]], 1, 4),
+            "mark": ints([[0, -1, -1, 0, 0]], 1, 5),
             "tool_offset": ints([0]),
             "tool_members": ints([]),
             "narrowing": ints([]),
+            **without_registers(m.states, len(cells), m.modes, len(chain_row)),
         }
     )
     rows = rows_at(tables.delta, tables.cell_delta, tables.cell_default, tables.classes)

@@ -36,7 +36,9 @@ class Terminal:
     name: str = field(default="", compare=False)
 
 
-Otherwise = Literal_["refuse", "text", "end", "refuse or end", "words", "inner words", "last words", "declared", "member"]
+Otherwise = Literal_[
+    "refuse", "text", "end", "refuse or end", "words", "inner words", "last words", "declared", "member"
+]  # fmt: skip
 """What a special token is where the tokenizer has none, or where it ends a turn (../grammar/specials.py)."""
 
 

@@ -412,7 +412,8 @@ class _Lift:
             "walks": self.walks,
         }
         content, begin = (part.copy() for part in self.profiles.flat())  # the pool is memory of the next lift
-        arrays |= without_registers(a.state_row.size - 1, *arrays["cell_row"].shape, arrays["chain_row"].size)
+        cells, modes = arrays["cell_row"].shape
+        arrays |= without_registers(a.state_row.size - 1, cells, modes, arrays["chain_row"].size)
         return Lifted(without_close(arrays), rows, (content, begin), counts)
 
     def _rows(self, states: Cells) -> CombRows:

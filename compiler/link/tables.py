@@ -98,7 +98,8 @@ def tables_of(
     arrays = {
         name: np.ascontiguousarray(array, np.uint32 if name == "dense" else np.int32) for name, array in arrays.items()
     }
-    none = without_registers(arrays["state_cell"].size, *arrays["cell_row"].shape, arrays["chain_row"].size)
+    cells, modes = arrays["cell_row"].shape
+    none = without_registers(arrays["state_cell"].size, cells, modes, arrays["chain_row"].size)
     return Tables(**arrays, **none), int(longest_chain(follows, profiles))
 
 

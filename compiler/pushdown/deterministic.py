@@ -280,7 +280,7 @@ class _Builder:
             sets=[_members(bits) for bits in numbers.known],
             start=entries[grammar.start],
             entries=entries,
-            marks=Marks(*none, [(AROUND, -1, -1, 0)], [], none[0] > 0, none[1] > 0, True),
+            marks=Marks(*none, [(AROUND, -1, -1, 0, 0)], [], none[0] > 0, none[1] > 0, True),
             modes=1 if depth is not None else 2,
             soft_depth=soft_depth if depth is None else depth,
             shallow_height=max(least, default=0) + 1 if depth is None else 0,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from .nodes import SPECIAL
 if TYPE_CHECKING:
     from .marks import Marks
     from .nfa import Nfa
-    from .pushdown import Automaton
 
 _MARK = re.compile(r"MEMBER_(\d+)_(REQUIRED|OPTIONAL)")
 
@@ -63,41 +62,45 @@ def check_frames(nfa: Nfa, space: Workspace) -> None:
         raise MembersClash
 
 
-def without_marks(a: Automaton) -> Automaton:
-    """The automaton with members of states in the place of marks; itself where there are none.
+def without_marks(
+    specials: tuple[str, ...], symbol_class: np.ndarray, ops: np.ndarray, state_row: np.ndarray, marks: Marks
+) -> dict[str, Any]:
+    """Members of states in the place of marks: what changes of an `Automaton`, by field; nothing where it has none.
+
+    Args:
+        specials, symbol_class, ops, state_row, marks: of the automaton.
 
     Raises:
         MembersClash: behind a key there is something else than the mark.
     """
-    members = [member_of(name) for name in a.specials]
+    members = [member_of(name) for name in specials]
     if not any(members):
-        return a
-    of_class = np.zeros(a.classes, np.int64)
-    of_class[a.symbol_class[END_OF_TURN + 1 :]] = members
+        return {}
+    of_class = np.zeros(ops.shape[1], np.int64)
+    of_class[symbol_class[END_OF_TURN + 1 :]] = members
     columns = np.flatnonzero(of_class)
-    rows, column = np.nonzero(a.ops[:, columns])
-    state = np.searchsorted(a.state_row, rows, side="right") - 1
-    op = a.ops[rows, columns[column]]
+    rows, column = np.nonzero(ops[:, columns])
+    state = np.searchsorted(state_row, rows, side="right") - 1
+    op = ops[rows, columns[column]]
     target = op >> KIND_BITS
-    one_row = np.diff(a.state_row) == 1
-    alone = np.count_nonzero(a.ops[rows], axis=1) == 1
+    one_row = np.diff(state_row) == 1
+    alone = np.count_nonzero(ops[rows], axis=1) == 1
     if not (alone & one_row[state] & one_row[target] & (op & KIND_MASK == KEEP)).all():
         raise MembersClash
-    ops = a.ops.copy()
-    ops[rows] = a.ops[a.state_row[target]]
     if np.isin(target, state).any():
         raise MembersClash
+    taken = ops.copy()
+    taken[rows] = ops[state_row[target]]
     kept = np.flatnonzero(of_class == 0)
     number = np.cumsum(of_class == 0) - 1
     symbols = np.concatenate([np.arange(END_OF_TURN + 1), END_OF_TURN + 1 + np.flatnonzero(np.array(members) == 0)])
-    return replace(
-        a,
-        symbol_class=number[a.symbol_class[symbols]].astype(np.int32),
-        specials=tuple(name for name, one in zip(a.specials, members, strict=True) if not one),
-        classes=len(kept),
-        ops=np.ascontiguousarray(ops[:, kept]),
-        marks=_marked(a.marks, state, of_class[columns[column]]),
-    )
+    return {
+        "symbol_class": number[symbol_class[symbols]].astype(np.int32),
+        "specials": tuple(name for name, one in zip(specials, members, strict=True) if not one),
+        "classes": len(kept),
+        "ops": np.ascontiguousarray(taken[:, kept]),
+        "marks": _marked(marks, state, of_class[columns[column]]),
+    }
 
 
 def _marked(marks: Marks, state: np.ndarray, member: np.ndarray) -> Marks:

@@ -25,7 +25,7 @@ Invariants   state 0 is dead, 1 finished; every other state can reach the end; n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -182,7 +182,8 @@ def build_automaton(
         budget.check("")
         try:
             nfa = build_nfa(facts, choices, budget)
-            return without_marks(_Determiniser(pool, nfa, budget).run(soft_depth, watch))
+            a = _Determiniser(pool, nfa, budget).run(soft_depth, watch)
+            return replace(a, **without_marks(a.specials, a.symbol_class, a.ops, a.state_row, a.marks))
         except _Clash as clash:
             choices = clash.revised
 

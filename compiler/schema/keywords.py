@@ -35,7 +35,7 @@ class Keyword:
 
 
 MAX_KEYS = 10
-REGISTER_KEYS, MAX_REGISTER_BITS = 4, 2048
+REGISTER_KEYS, MAX_REGISTER_BITS = 6, 2048
 """Declared keys of one object in any order; each doubles its automaton. Ten are 3 MB of tables, 22 if it is open."""
 
 ESCAPES = ("minimal-escapes",)

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ..ir.nodes import EMPTY, Expr, choice, member, optional, repeated, sequence
+from ..ir import nodes as ir
+from ..ir.nodes import EMPTY, Expr, choice, optional, repeated, sequence
 from ..ir.printer import text_of
 from ..regex import Look, Regex, concat, size, union
 from . import strings
@@ -86,8 +87,8 @@ def _by_register(writer: Rules, shape: Objects, hint: str) -> Expr:
     bare, required = writer.encoding.bare_key, set(shape.required)
     options: list[Expr] = []
     for name, value in shape.named:
-        if writer.normaliser.alive(value):
-            key = sequence(key_expr(writer, name, bare), member(len(options), name in required))
+        if value is not None and writer.normaliser.alive(value):
+            key = sequence(key_expr(writer, name, bare), ir.member(len(options), name in required))
             options.append(sequence(key, writer.colon, writer.value(value, name)))
     quotes = writer.encoding.quotes if bare is None else (bare,)
     more = _open(writer, shape, Members(writer.comma, writer.blank, _named, _opened, quotes), hint)

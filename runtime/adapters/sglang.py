@@ -41,7 +41,7 @@ from ..format.entries import entry_state
 from ..format.width import LogitsWidth
 from ..host.matcher import Matcher
 from .choice import Shelf, memory_limit
-from .rows import RowTable
+from .rows import RowTable, most_numbers
 
 NAME = "toolc"
 ANY_OBJECT = "$$ANY$$"
@@ -252,7 +252,7 @@ class ToolcBackend(_Current, BaseGrammarBackend):
         state = entry_state(bundle, entry)
         reasoning = {n for name, n in bundle.entry.items() if name.endswith(("/inside", "/outside"))}
         with self._lock:
-            self._width = max(self._width, int(bundle.meta["max_chain"]) + 1)
+            self._width = max(self._width, most_numbers(bundle))
         return ToolcGrammar(Matcher(bundle, entry, budget), self, state in reasoning, named)
 
     # ------------------------------------------------------------ masks

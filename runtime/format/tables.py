@@ -37,8 +37,8 @@ class Table(NamedTuple):
         meaning: what a number of the table says, for docs/format.md.
         values: (low, high) of its numbers, low <= number < high: one pair for all, or one for each column; `high` is a
             number or what is counted. None where the numbers are ops, bits or entries of a comb.
-        width: what the other indices count. B breakpoints of a state, C of its completion, M modes, W words of a row, G words
-            of a register.
+        width: what the other indices count. B breakpoints of a state, C of its completion, M modes, W words of a row,
+            G words of a register.
         dtype: of the numbers.
         columns: what errors call each column, where each has values of its own.
     """
@@ -106,7 +106,7 @@ TABLES: dict[str, Table] = {
     "list_tokens": Table("list tokens", "id, ascending in a list", ((0, "tokens"),)),
     "list_base": Table("lists", "list that is toggled too, -1 for none; a base has none itself", ((-1, "lists"),)),
     "dense": Table("dense rows", "bit t & 31 of word t >> 5: token t", (), ("W",), "uint32"),
-    "state_register": Table("states", "register rule of a state; rule 0 tests and sets nothing", ((0, "register rules"),)),
+    "state_register": Table("states", "register rule; rule 0 tests and sets nothing", ((0, "register rules"),)),
     "register_rule": Table(
         "register rules",
         "(test that has to pass on entering, bit set on entering or -1, test that has to pass before a pop)",

@@ -5,7 +5,7 @@ Leaves out   one sequence: see matcher.py, whose seats these are, and which this
 Invariants   rows are independent: each has its own bundle, or none, of one vocabulary. A row without bundle allows
              every token and ignores what it reads; a finished row allows the end-of-turn ids and ignores what it reads.
              A batch belongs to one thread at a time.
-Arrays       kernels.py: seats int64 [B, 7]. masks uint32 [B, at least words]; tokens int64 [B].
+Arrays       kernels.py: seats int64 [B, 9]. masks uint32 [B, at least words]; tokens int64 [B].
 """
 
 from __future__ import annotations

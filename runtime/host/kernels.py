@@ -4,12 +4,15 @@ Leaves out   who owns the arrays, growth, errors: see shared.py, matcher.py, bat
 Invariants   a refused token leaves its configuration as it was. Kernels never release the interpreter's lock, so no
              thread ever sees half a row, and several may share a bundle.
 Arrays       host int64 [len(FIELDS)]: addresses of the arrays of a bundle and of its vocabulary, then numbers.
-             seat int64 [len(SEAT)]: one sequence: the address of its `host` (0: unconstrained), of its history and
-             frames, how many of those there are, its position in the history, and its budget: at which position the
-             text has to be over (0: none). Seats of a batch are rows.
-             history int32 [n, 5]: a configuration: state, counter, depth, top frame (-1: none), frames used.
-             frames int32 [m, 3]: parent frame, stack symbol, saved counter. Frames are shared by configurations, so
-             a stack is a linked list and undoing a token is one step back in `history`.
+             seat int64 [len(SEAT)]: one sequence: the address of its `host` (0: unconstrained), of its history, frames
+             and registers, how many of those there are, its position in the history, and its budget: at which position
+             the text has to be over (0: none). Seats of a batch are rows.
+             history int32 [n, 7]: a configuration: state, counter, depth, top frame (-1: none), frames used, register,
+             registers used.
+             frames int32 [m, 4]: parent frame, stack symbol, saved counter, saved register. Frames are shared by
+             configurations, so a stack is a linked list and undoing a token is one step back in `history`.
+             registers uint32 [k, G]: the bits of a register; number 0 has none. They are shared, too: setting a bit
+             makes a new one. A bundle without registers has G = 0 here, always register 0, and saves none in frames.
              prefix uint32 [·, words]: bitmaps of prefixes of the slices; those of slice i start at `prefix_first[i]`:
              its first 0, 1, 2, … times `prefix_stride` tokens, then all of them. So every prefix is at most half a
              stride of toggles away from one.
@@ -73,6 +76,14 @@ TABLES = (
     "list_tokens",
     "list_base",
     "dense",
+    "state_register",
+    "register_rule",
+    "test_wants",
+    "test_mask",
+    "cell_check",
+    "chain_check",
+    "check_offset",
+    "check",
     "state_close",
     "close_break",
     "close_breaks",
@@ -94,6 +105,7 @@ NUMBERS = (
     "modes",
     "soft_depth",
     "capacity",
+    "register_words",
     "tokens",
     "words",
     "rows",
@@ -131,6 +143,14 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     LIST_TOKENS,
     LIST_BASE,
     DENSE,
+    STATE_REGISTER,
+    REGISTER_RULE,
+    TEST_WANTS,
+    TEST_MASK,
+    CELL_CHECK,
+    CHAIN_CHECK,
+    CHECK_OFFSET,
+    CHECK,
     STATE_CLOSE,
     CLOSE_BREAK,
     CLOSE_BREAKS,
@@ -157,6 +177,7 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     MODES,
     SOFT_DEPTH,
     CAPACITY,
+    REGISTER_WORDS,
     TOKENS,
     WORDS,
     ROWS,
@@ -165,8 +186,11 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     TAG,
 ) = range(len(FIELDS))
 
-SEAT = ("host", "history", "frames", "history_size", "frames_size", "position", "budget")
-HOST, HISTORY, FRAMES, HISTORY_SIZE, FRAMES_SIZE, POSITION, BUDGET = range(len(SEAT))
+SEAT = (
+    *("host", "history", "frames", "registers", "history_size", "frames_size", "registers_size"),
+    *("position", "budget"),
+)
+HOST, HISTORY, FRAMES, REGISTERS, HISTORY_SIZE, FRAMES_SIZE, REGISTERS_SIZE, POSITION, BUDGET = range(len(SEAT))
 
 REFUSED, ACCEPTED, FULL, OVERFLOW, STAYED = 0, 1, 2, 3, 4  # what reading a token returns
 
@@ -228,19 +252,59 @@ def _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode):  # t
             return 0, c, depth, top, used, REFUSED
         if used >= frames_size:
             return 0, c, depth, top, used, FULL
-        _set_int(frames, 3 * used, top)
-        _set_int(frames, 3 * used + 1, _int(push, 4 * number))
-        _set_int(frames, 3 * used + 2, _act(_int(push, 4 * number + 3), c))
+        _set_int(frames, 4 * used, top)
+        _set_int(frames, 4 * used + 1, _int(push, 4 * number))
+        _set_int(frames, 4 * used + 2, _act(_int(push, 4 * number + 3), c))
         return state, 0, depth + 1, used, used + 1, ACCEPTED
     if depth == 0:
         return 0, c, depth, top, used, REFUSED
-    base = _int(_long(host, RETURN_OFFSET), _int(frames, 3 * top + 1))
+    base = _int(_long(host, RETURN_OFFSET), _int(frames, 4 * top + 1))
     returns = _long(host, RETURN)
     value = _int(returns, 2 * (base + number) + 1)
     if _int(returns, 2 * (base + number)) != base or value >> ACTION_BITS == 0:
         return 0, c, depth, top, used, REFUSED
-    c = _act(value & ACTION_MASK, _int(frames, 3 * top + 2))
-    return value >> ACTION_BITS, c, depth - 1, _int(frames, 3 * top), used, ACCEPTED
+    c = _act(value & ACTION_MASK, _int(frames, 4 * top + 2))
+    return value >> ACTION_BITS, c, depth - 1, _int(frames, 4 * top), used, ACCEPTED
+
+
+@numba.njit
+def _passes(host, registers, register, test):  # type: ignore[no-untyped-def]
+    """Whether a register passes a test: some bit of the mask is clear, or none is, as the test wants."""
+    words, masks = _long(host, REGISTER_WORDS), _long(host, TEST_MASK)
+    some = 0
+    for w in range(words):
+        if _int(masks, test * words + w) & ~_int(registers, register * words + w):
+            some = 1
+    return some == _int(_long(host, TEST_WANTS), test)
+
+
+@numba.njit
+def _register_after(seat, host, left, height, under, q, depth, top, register, used):  # type: ignore[no-untyped-def]
+    """What a symbol does to the register that led from state `left`, depth `height` and top frame `under` to state q,
+    `depth` and `top`; (register, registers used, code)."""
+    if left == FINISHED:
+        return register, used, ACCEPTED
+    registers, rules, rule_of = _long(seat, REGISTERS), _long(host, REGISTER_RULE), _long(host, STATE_REGISTER)
+    frames, rule = _long(seat, FRAMES), 3 * _int(rule_of, q)
+    if depth > height:
+        _set_int(frames, 4 * top + 3, register)
+        register = np.int64(0)
+    else:
+        if depth < height:
+            if not _passes(host, registers, register, _int(rules, 3 * _int(rule_of, left) + 2)):
+                return register, used, REFUSED
+            register = _int(frames, 4 * under + 3)
+        if not _passes(host, registers, register, _int(rules, rule)):
+            return register, used, REFUSED
+    bit = _int(rules, rule + 1)
+    words = _long(host, REGISTER_WORDS)
+    if bit < 0 or _int(registers, register * words + (bit >> 5)) >> (bit & 31) & 1:
+        return register, used, ACCEPTED
+    if used >= _long(seat, REGISTERS_SIZE):
+        return register, used, FULL
+    _copy(registers + 4 * words * used, registers + 4 * words * register, 4 * words)
+    _toggle(registers + 4 * words * used, bit)
+    return used, used + 1, ACCEPTED
 
 
 @numba.njit(inline="always")
@@ -260,19 +324,29 @@ def _walk(seat, host, symbols, start, stop, narrow):  # type: ignore[no-untyped-
     if start == stop:
         return REFUSED
     frames, frames_size = _long(seat, FRAMES), _long(seat, FRAMES_SIZE)
-    here = _long(seat, HISTORY) + 20 * position
+    here = _long(seat, HISTORY) + 28 * position
     q, c, depth, top, used = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3), _int(here, 4)
-    mode = _mode(host, depth)
+    register, registers_used = _int(here, 5), _int(here, 6)
+    mode, has_registers = _mode(host, depth), _long(host, REGISTER_WORDS) > 0
     for i in range(start, stop):
         symbol = np.int64(_byte(symbols + i)) if narrow else _int(symbols, i)
+        left, height, under = q, depth, top
         q, c, depth, top, used, code = _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode)
         if code != ACCEPTED:
             return code
-    _set_int(here, 5, q)
-    _set_int(here, 6, c)
-    _set_int(here, 7, depth)
-    _set_int(here, 8, top)
-    _set_int(here, 9, used)
+        if has_registers:
+            register, registers_used, code = _register_after(
+                seat, host, left, height, under, q, depth, top, register, registers_used
+            )
+            if code != ACCEPTED:
+                return code
+    _set_int(here, 7, q)
+    _set_int(here, 8, c)
+    _set_int(here, 9, depth)
+    _set_int(here, 10, top)
+    _set_int(here, 11, used)
+    _set_int(here, 12, register)
+    _set_int(here, 13, registers_used)
     _set_long(seat, POSITION, position + 1)
     return ACCEPTED
 
@@ -316,13 +390,17 @@ def advance_symbols(seat, symbols):  # type: ignore[no-untyped-def]
 
 @kernel(numba.void(numba.int64, _BYTES))
 def possible_symbols(seat, out):  # type: ignore[no-untyped-def]
-    """out uint8 [symbols] = 1 where the symbol alone would be accepted, else 0. Needs one free frame."""
+    """out uint8 [symbols] = 1 where the symbol alone would be accepted, else 0. Needs a free frame and register."""
     host, frames, frames_size = _long(seat, HOST), _long(seat, FRAMES), _long(seat, FRAMES_SIZE)
-    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    here = _long(seat, HISTORY) + 28 * _long(seat, POSITION)
     q, c, depth, top, used = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3), _int(here, 4)
-    mode = _mode(host, depth)
-    for symbol in range(_long(host, SYMBOLS)):
-        out[symbol] = _step(host, frames, frames_size, q, c, depth, top, used, np.int64(symbol), mode)[5] == ACCEPTED
+    mode, has_registers = _mode(host, depth), _long(host, REGISTER_WORDS) > 0
+    for i in range(_long(host, SYMBOLS)):
+        symbol = np.int64(i)
+        after, _, height, over, _, code = _step(host, frames, frames_size, q, c, depth, top, used, symbol, mode)
+        if has_registers and code == ACCEPTED:
+            code = _register_after(seat, host, q, depth, top, after, height, over, _int(here, 5), _int(here, 6))[2]
+        out[symbol] = code == ACCEPTED
 
 
 # ---------------------------------------------------------------- rows and masks
@@ -419,24 +497,62 @@ def _next(host, frames, e, top):  # type: ignore[no-untyped-def]
     """(row, exit profile, chain cell) of a profile under the frame `top`; row -1 if there is none."""
     base = _int(_long(host, CHAIN_OFFSET), e)
     chain = _long(host, CHAIN)
-    entry = 2 * (base + _int(frames, 3 * top + 1))
+    entry = 2 * (base + _int(frames, 4 * top + 1))
     if _int(chain, entry) != base:
         return -1, -1, 0
     number = _int(chain, entry + 1)
     list_ = _int(_long(host, CHAIN_BREAK), number)
     x = _int(_long(host, CHAIN_CELL), number) + _phase(
-        _long(host, BREAKS), list_, _long(host, WIDTH), _int(frames, 3 * top + 2)
+        _long(host, BREAKS), list_, _long(host, WIDTH), _int(frames, 4 * top + 2)
     )
     return _int(_long(host, CHAIN_ROW), x), _int(_long(host, CHAIN_EXIT), x), x
 
 
 @numba.njit
+def _check(host, number, registers, register, mask, out, room, count):  # type: ignore[no-untyped-def]
+    """What `_take_out` does with one check list and one register."""
+    checks, offset = _long(host, CHECK), _long(host, CHECK_OFFSET)
+    for i in range(_int(offset, number), _int(offset, number + 1)):
+        token, one, two = _int(checks, 3 * i), _int(checks, 3 * i + 1), _int(checks, 3 * i + 2)
+        if _passes(host, registers, register, one) and _passes(host, registers, register, two):
+            continue
+        if room > 0:
+            if count < room:
+                _set_int(out, count, -1 - token)
+            count += 1
+        elif _int(mask, token >> 5) >> (token & 31) & 1:
+            _toggle(mask, token)
+    return count
+
+
+@numba.njit
+def _take_out(seat, host, mask, out, room, count):  # type: ignore[no-untyped-def]
+    """Clear the tokens that the registers do not allow, of the mask at an address; or, if `out` has room, write -1 - t
+    there for each such token t, after `count` numbers. Returns how many numbers there are, those without room, too."""
+    frames, registers = _long(seat, FRAMES), _long(seat, REGISTERS)
+    here = _long(seat, HISTORY) + 28 * _long(seat, POSITION)
+    q, c, depth, top = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3)
+    if q == FINISHED:
+        return count
+    place = (_int(_long(host, STATE_CELL), q) + _state_phase(host, q, c)) * _long(host, MODES) + _mode(host, depth)
+    count = _check(host, _int(_long(host, CELL_CHECK), place), registers, _int(here, 5), mask, out, room, count)
+    e = _int(_long(host, CELL_EXIT), place)
+    while e >= 0 and top >= 0:
+        row, e, x = _next(host, frames, e, top)
+        if row >= 0:
+            number, register = _int(_long(host, CHAIN_CHECK), x), _int(frames, 4 * top + 3)
+            count = _check(host, number, registers, register, mask, out, room, count)
+        top = _int(frames, 4 * top)
+    return count
+
+
+@numba.njit
 def _owes(host, frames, top):  # type: ignore[no-untyped-def]
     """Tokens that the frame `top` needs once the one above it is left."""
-    g = _int(frames, 3 * top + 1)
+    g = _int(frames, 4 * top + 1)
     number = _int(_long(host, OWED_BREAK), g)
     x = _int(_long(host, OWED_FIRST), g) + _phase(
-        _long(host, CLOSE_BREAKS), number, _long(host, CLOSE_WIDTH), _int(frames, 3 * top + 2)
+        _long(host, CLOSE_BREAKS), number, _long(host, CLOSE_WIDTH), _int(frames, 4 * top + 2)
     )
     return _int(_long(host, OWED), x)
 
@@ -446,7 +562,7 @@ def _owed(host, frames, top):  # type: ignore[no-untyped-def]
     total = 0
     while top >= 0:
         total += _owes(host, frames, top)
-        top = _int(frames, 3 * top)
+        top = _int(frames, 4 * top)
     return total
 
 
@@ -460,7 +576,7 @@ def _close_cell(host, q, c):  # type: ignore[no-untyped-def]
 def bound_of(seat):  # type: ignore[no-untyped-def]
     """A bound on the tokens from here to the end of turn, that included; NEVER (tables.py) or more: none is known."""
     host = _long(seat, HOST)
-    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    here = _long(seat, HISTORY) + 28 * _long(seat, POSITION)
     q = _int(here, 0)
     if q == FINISHED:
         return 0
@@ -471,7 +587,7 @@ def bound_of(seat):  # type: ignore[no-untyped-def]
 @kernel(numba.int64(numba.int64))
 def owed_of(seat):  # type: ignore[no-untyped-def]
     """A bound on the tokens that the frames below need after what is above them is over."""
-    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    here = _long(seat, HISTORY) + 28 * _long(seat, POSITION)
     return _owed(_long(seat, HOST), _long(seat, FRAMES), _int(here, 3))
 
 
@@ -480,7 +596,7 @@ def _closing(seat, host, budget):  # type: ignore[no-untyped-def]
     """The only token that the budget leaves; -1: all that the mask allows."""
     frames = _long(seat, FRAMES)
     position = _long(seat, POSITION)
-    here = _long(seat, HISTORY) + 20 * position
+    here = _long(seat, HISTORY) + 28 * position
     q, c, depth, top = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3)
     if q == FINISHED:
         return -1
@@ -493,7 +609,7 @@ def _closing(seat, host, budget):  # type: ignore[no-untyped-def]
         row, e, x = _next(host, frames, e, top)
         if row >= 0:
             need = max(need, _int(_long(host, CHAIN_AFTER), x) + below)
-        top = _int(frames, 3 * top)
+        top = _int(frames, 4 * top)
     if need < budget - position:
         return -1
     return _int(_long(host, CLOSE_TOKEN), place)
@@ -517,7 +633,7 @@ def _fill(seat, host, mask, size):  # type: ignore[no-untyped-def]
             _set(mask, 0, 4 * size)
             _toggle(mask, token)
             return
-    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    here = _long(seat, HISTORY) + 28 * _long(seat, POSITION)
     top = _int(here, 3)
     row, e = _first(host, _int(here, 0), _int(here, 1), _int(here, 2))
     _copy(mask, _row(host, row), 4 * words)
@@ -527,7 +643,9 @@ def _fill(seat, host, mask, size):  # type: ignore[no-untyped-def]
         row, e, _ = _next(host, frames, e, top)
         if row >= 0:
             _combine(mask, _row(host, row), words, False)
-        top = _int(frames, 3 * top)
+        top = _int(frames, 4 * top)
+    if _long(host, REGISTER_WORDS) > 0:
+        _take_out(seat, host, mask, 0, 0, 0)
 
 
 @kernel(numba.int64(numba.int64, _MASK))
@@ -542,9 +660,10 @@ def fill_mask(seat, mask):  # type: ignore[no-untyped-def]
 
 @kernel(numba.int64(numba.int64, _NUMBERS))
 def rows_of_mask(seat, out):  # type: ignore[no-untyped-def]
-    """The rows whose union is the mask, into `out`; returns how many (at most the longest chain + 1)."""
+    """The rows whose union is the mask, then -1 - t for each token t that the registers take out of it, which may come
+    several times; as many as fit into `out`, which has room for the longest chain + 1. Returns how many there are."""
     host, frames = _long(seat, HOST), _long(seat, FRAMES)
-    here = _long(seat, HISTORY) + 20 * _long(seat, POSITION)
+    here = _long(seat, HISTORY) + 28 * _long(seat, POSITION)
     top = _int(here, 3)
     row, e = _first(host, _int(here, 0), _int(here, 1), _int(here, 2))
     count = 0
@@ -554,7 +673,9 @@ def rows_of_mask(seat, out):  # type: ignore[no-untyped-def]
         if e < 0 or top < 0:
             break
         row, e, _ = _next(host, frames, e, top)
-        top = _int(frames, 3 * top)
+        top = _int(frames, 4 * top)
+    if _long(host, REGISTER_WORDS) > 0:
+        count = _take_out(seat, host, 0, np.int64(out.ctypes.data), out.size, count)
     return count
 
 
@@ -614,7 +735,7 @@ def advance_tokens(seats, count, tokens, start, codes):  # type: ignore[no-untyp
             seat = seats + 8 * len(SEAT) * r
             host = _long(seat, HOST)
             code = STAYED
-            if host != 0 and _int(_long(seat, HISTORY), 5 * _long(seat, POSITION)) != FINISHED:
+            if host != 0 and _int(_long(seat, HISTORY), 7 * _long(seat, POSITION)) != FINISHED:
                 code = _read(seat, host, _long(tokens, r))
             _set_long(codes, r, code)
             if code == FULL:

@@ -3,16 +3,17 @@
 Leaves out   the tables: see bundle.py. The loops: see kernels.py. Batches: see decoder.py.
 Invariants   a refused token changes nothing. Configurations are kept for every token read, so `rollback` is exact and
              costs nothing. A matcher belongs to one thread at a time; the bundle may be shared.
-Arrays       kernels.py: seat int64 [7], history int32 [n, 5], frames int32 [m, 3].
+Arrays       kernels.py: seat int64 [9], history int32 [n, 7], frames int32 [m, 4], registers uint32 [k, G].
 Finished     after the end of turn only the end-of-turn ids are allowed. Reading one counts as a
              token, for `rollback` too, and changes nothing else; a finished row of a batch reads none.
 """
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -36,51 +37,87 @@ _fill_mask = kernels.fill_mask
 _ACCEPTED = kernels.ACCEPTED
 _index = operator.index  # a kernel would cut a float
 _FULL = kernels.FULL
-# Room of a new sequence; both double when full, which costs as much as 40 tokens. Pages not reached stay untouched.
+# Room of a new sequence, which has as many registers as frames. It doubles when full, which costs as much as 40 tokens.
+# Pages not reached stay untouched.
 FRESH_HISTORY, FRESH_FRAMES = 4096, 2048
+NO_REGISTERS = np.empty((1, 0), dtype=np.uint32)
 
 
 class Seat:
-    """The memory of one sequence: configurations and frames, and the kernels' way to them.
+    """The memory of one sequence: configurations, frames and registers, and the kernels' way to them.
 
     Attributes:
-        row: int64 [7], kernels.py; may be a row of a batch's seats.
-        history, frames: int32 [n, 5] and [m, 3].
+        row: int64 [9], kernels.py; may be a row of a batch's seats.
+        history, frames: int32 [n, 7] and [m, 4].
+        registers: uint32 [k, G]; NO_REGISTERS under a bundle that has none.
     """
 
-    __slots__ = ("frames", "history", "row")
+    __slots__ = ("frames", "history", "registers", "row")
 
     def __init__(self, row: np.ndarray, host: Host, state: int) -> None:
         self.row = row
         row[kernels.HOST] = host.address
-        self.place(np.empty((FRESH_HISTORY, 5), dtype=np.int32), np.empty((FRESH_FRAMES, 3), dtype=np.int32))
+        words = host.register_words
+        registers = np.zeros((FRESH_FRAMES, words), dtype=np.uint32) if words else NO_REGISTERS
+        self.place(np.empty((FRESH_HISTORY, 7), np.int32), np.empty((FRESH_FRAMES, 4), np.int32), registers)
         self.begin(state)
 
-    def place(self, history: np.ndarray, frames: np.ndarray) -> None:
+    def place(self, history: np.ndarray, frames: np.ndarray, registers: np.ndarray) -> None:
         """Take these arrays."""
-        self.history, self.frames = history, frames
+        self.history, self.frames, self.registers = history, frames, registers
         self.row[kernels.HISTORY], self.row[kernels.HISTORY_SIZE] = history.ctypes.data, history.shape[0]
         self.row[kernels.FRAMES], self.row[kernels.FRAMES_SIZE] = frames.ctypes.data, frames.shape[0]
+        if registers.size:
+            self.row[kernels.REGISTERS], self.row[kernels.REGISTERS_SIZE] = registers.ctypes.data, registers.shape[0]
 
-    def begin(self, state: int, counter: int = 0, stack: Iterable[tuple[int, int]] = ()) -> None:
-        """One configuration, without a history."""
+    def begin(
+        self,
+        state: int,
+        counter: int = 0,
+        stack: Iterable[tuple[int, int]] = (),
+        register: int = 0,
+        registers: Iterable[int] = (),
+    ) -> None:
+        """One configuration, without a history.
+
+        Args:
+            register: of the state: bit b of the number is bit b.
+            registers: saved in each frame of the stack, or in none.
+        """
         depth = 0
-        for symbol, saved in stack:
+        number = {0: 0}  # of each register; number 0 is always that
+        saved_registers = itertools.chain(registers, itertools.repeat(0))
+        for (symbol, saved), saved_register in zip(stack, saved_registers):
             if depth == self.frames.shape[0]:
-                self.place(self.history, _doubled(self.frames))
-            self.frames[depth] = (depth - 1, symbol, saved)
+                self.grow_frames()
+            self.frames[depth] = (depth - 1, symbol, saved, self._numbered(saved_register, number))
             depth += 1
-        self.history[0] = (state, counter, depth, depth - 1, depth)
+        own = self._numbered(register, number)
+        self.history[0] = (state, counter, depth, depth - 1, depth, own, len(number))
         self.row[kernels.POSITION] = 0
+
+    def _numbered(self, register: int, number: dict[int, int]) -> int:
+        """The number of a register, which is written if it is a new one."""
+        if register not in number:
+            if len(number) == self.registers.shape[0]:
+                self.grow_frames()
+            size = 4 * self.registers.shape[1]
+            self.registers[len(number)] = np.frombuffer(register.to_bytes(size, "little"), dtype="<u4")
+            number[register] = len(number)
+        return number[register]
 
     def grow(self) -> None:
         """Twice the room of what is full."""
         position = int(self.row[kernels.POSITION])
         if position + 2 > self.history.shape[0]:
-            self.place(_doubled(self.history), self.frames)
+            self.place(_doubled(self.history), self.frames, self.registers)
         else:
-            assert self.history[position, 4] <= self.frames.shape[0]
-            self.place(self.history, _doubled(self.frames))
+            self.grow_frames()
+
+    def grow_frames(self) -> None:
+        """Twice the room of frames and registers."""
+        registers = _doubled(self.registers) if self.registers.size else NO_REGISTERS
+        self.place(self.history, _doubled(self.frames), registers)
 
     def move(self, row: np.ndarray) -> None:
         """Take another row."""
@@ -92,7 +129,12 @@ class Seat:
         twin = object.__new__(Seat)
         row[:] = self.row
         twin.row = row
-        twin.place(np.empty_like(self.history), np.empty_like(self.frames))
+        registers = NO_REGISTERS
+        if self.registers.size:
+            registers = np.empty_like(self.registers)
+            used = int(self.here()[6])
+            registers[:used] = self.registers[:used]
+        twin.place(np.empty_like(self.history), np.empty_like(self.frames), registers)
         count = int(row[kernels.POSITION]) + 1
         twin.history[:count] = self.history[:count]
         used = int(self.here()[4])
@@ -100,7 +142,7 @@ class Seat:
         return twin
 
     def here(self) -> np.ndarray:
-        """int32 [5]: the configuration."""
+        """int32 [7]: the configuration."""
         return self.history[self.row[kernels.POSITION]]
 
 
@@ -161,7 +203,7 @@ class Matcher:
         """A matcher put where another backend stands; it cannot be rolled back before that."""
         twin = object.__new__(cls)
         twin._open(here.machine.bundle, here.state)
-        twin._seat.begin(here.state, here.counter, here.stack)
+        twin._seat.begin(here.state, here.counter, here.stack, here.register, here.registers)
         return twin
 
     def fill(self, mask: np.ndarray) -> None:
@@ -251,8 +293,7 @@ class Matcher:
         from ..calls.explain import explain_token, token_id
 
         number = token_id(self.bundle, token)
-        here = Configuration(Machine(self.bundle), self.state, self.counter, self.stack)
-        return explain_token(here, number, self.allows(number), self.left)
+        return explain_token(self._configuration(), number, self.allows(number), self.left)
 
     def __repr__(self) -> str:
         left = "" if self.left is None else f", {self.left} left"
@@ -262,11 +303,23 @@ class Matcher:
     def rows(self) -> list[int]:
         """The numbers of the rows whose union is the mask; the number of rows itself stands for the end-of-turn ids.
 
-        A budget is not looked at: where `closing` is a token, that one alone is the mask.
+        Tokens that the registers do not allow are in rows, too: see `numbers`. A budget is not looked at: where
+        `closing` is a token, that one alone is the mask.
         """
+        numbers = self.numbers()
+        return [int(row) for row in numbers[numbers >= 0]]
+
+    def numbers(self) -> np.ndarray:
+        """int32 [·]: those of `rows`, then -1 - t for each token t that the registers take out of their union."""
         out = np.empty(self.bundle.meta["max_chain"] + 1, dtype=np.int32)
-        count = kernels.rows_of_mask(self._place, out)
-        return [int(row) for row in out[:count]]
+        count = int(kernels.rows_of_mask(self._place, out))
+        if not self._host.register_words:
+            return out[:count]
+        if count > out.size:
+            out = np.empty(count, dtype=np.int32)
+            kernels.rows_of_mask(self._place, out)
+        found = out[:count]
+        return np.concatenate([found[found >= 0], np.unique(found[found < 0])])
 
     def allowed_tokens(self) -> np.ndarray:
         """int32 [·], ascending: the ids that may come next."""
@@ -329,8 +382,9 @@ class Matcher:
 
     def _possible(self) -> np.ndarray:
         out = np.zeros(self.bundle.tables.symbol_class.size, dtype=np.uint8)
-        if self._seat.here()[4] >= self._seat.frames.shape[0]:
-            self._seat.place(self._seat.history, _doubled(self._seat.frames))
+        here, seat = self._seat.here(), self._seat
+        if here[4] >= seat.frames.shape[0] or (seat.registers.size and here[6] >= seat.registers.shape[0]):
+            seat.grow_frames()
         kernels.possible_symbols(self._place, out)
         return out
 
@@ -370,12 +424,30 @@ class Matcher:
     @property
     def stack(self) -> list[tuple[int, int]]:
         """(stack symbol, saved counter) of every frame, the top last."""
+        return [(int(symbol), int(saved)) for _, symbol, saved, _ in self._frames()]
+
+    @property
+    def register(self) -> int:
+        """The register of the frame: bit b of the number is bit b."""
+        return self._register(self._seat.here()[5])
+
+    @property
+    def registers(self) -> list[int]:
+        """The register saved in every frame, the top last."""
+        return [self._register(saved) for _, _, _, saved in self._frames()]
+
+    def _register(self, number: Any) -> int:
+        if not self._seat.registers.size:
+            return 0  # none is saved in frames
+        return int.from_bytes(self._seat.registers[number].astype("<u4").tobytes(), "little")
+
+    def _frames(self) -> list[np.ndarray]:
+        """int32 [4] each, kernels.py: the frames of the stack, the top last."""
         found = []
         top = int(self._seat.here()[3])
         while top >= 0:
-            parent, symbol, saved = map(int, self._seat.frames[top])
-            found.append((symbol, saved))
-            top = parent
+            found.append(self._seat.frames[top])
+            top = int(found[-1][0])
         return found[::-1]
 
     def __len__(self) -> int:
@@ -421,4 +493,8 @@ class Matcher:
 
     def refusal(self, token: int) -> DecodeError:
         """The error that `advance` raises for a token that is not allowed here."""
-        return refusal(Configuration(Machine(self.bundle), self.state, self.counter, self.stack), token, len(self))
+        return refusal(self._configuration(), token, len(self))
+
+    def _configuration(self) -> Configuration:
+        """Where the matcher stands, as the plain specification has it."""
+        return Configuration(Machine(self.bundle), self.state, self.counter, self.stack, self.register, self.registers)

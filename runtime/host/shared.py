@@ -91,6 +91,7 @@ class Host:
 
     Attributes:
         at: int64 [·], kernels.py, `host`; address: where it is.
+        register_words: G, of which there are none in a bundle without registers.
     """
 
     def __init__(self, bundle: Bundle, shared: Shared | None = None) -> None:
@@ -98,6 +99,7 @@ class Host:
         shared = shared or Shared.of(bundle.vocab)
         self.words = bundle.vocab.words
         self.rows = t.rows
+        self.register_words = t.register_words if t.has_registers else 0
         self._alive = t, shared  # not the bundle, which holds this: it would not go before a collection of garbage
         found = {
             **shared.numbers,
@@ -109,6 +111,7 @@ class Host:
             "modes": t.modes,
             "soft_depth": bundle.meta["soft_depth"],
             "capacity": bundle.meta["capacity"],
+            "register_words": self.register_words,
             "rows": t.rows,
             "tag": next(_NUMBERS) << 32,
         }

@@ -97,7 +97,8 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
         "mark": mark,
         "narrowing": state[t.narrowing[state[t.narrowing] > 0]],
     }
-    arrays = {name: np.ascontiguousarray(x, x.dtype if name in ("dense", "test_mask") else np.int32) for name, x in found.items()}
+    bits = "dense", "test_mask"
+    arrays = {name: np.ascontiguousarray(x, x.dtype if name in bits else np.int32) for name, x in found.items()}
     return Reached(Tables.from_arrays(arrays), before, state)
 
 

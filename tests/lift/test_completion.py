@@ -65,7 +65,7 @@ def compare(held: Bundle, seed: str, count: int) -> list[int]:
         matcher = Matcher(held)
         for _ in range(50):
             oracle = Sequence(machine, matcher.state)
-            oracle.counter, oracle.stack = matcher.counter, matcher.stack
+            oracle.counter, oracle.stack, oracle.registers = matcher.counter, matcher.stack, matcher.registers
             after, need, bound = brute_bounds(held, matcher), oracle.need(), oracle.bound()
             if bound < NEVER:
                 assert after.max() <= need, held.vocab.shown(int(after.argmax()))

@@ -117,7 +117,7 @@ def test_the_loop_equals_the_plain_oracle(grammar: str) -> None:
     matcher, machine = Matcher(held), Machine(held)
     for _ in range(12):
         oracle = Sequence(machine, matcher.state)
-        oracle.counter, oracle.stack = matcher.counter, matcher.stack
+        oracle.counter, oracle.stack, oracle.registers = matcher.counter, matcher.stack, matcher.registers
         brute = brute_mask(held, matcher)
         assert set(np.flatnonzero(brute).tolist()) == oracle.brute_mask() == oracle.mask()
         matcher.advance(choose(np.flatnonzero(brute), held, rng))

@@ -188,9 +188,9 @@ def _track_sequences() -> None:
     place = matcher.Seat.place
     fill_mask = matcher._fill_mask
 
-    def placing(self: Any, history: np.ndarray, frames: np.ndarray) -> None:
-        track(history, frames)
-        place(self, history, frames)
+    def placing(self: Any, history: np.ndarray, frames: np.ndarray, registers: np.ndarray) -> None:
+        track(history, frames, registers)
+        place(self, history, frames, registers)
 
     def filling(at: int, mask: np.ndarray) -> int:
         if isinstance(mask, np.ndarray):

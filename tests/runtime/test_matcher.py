@@ -55,7 +55,7 @@ def test_walks_equal_the_specification(kind: str, form: str, tmp_path: Path) -> 
             live = sorted(oracle.mask())
             if live and pick.random() < 0.8:
                 token = pick.choice(live)
-            before = (oracle.state, oracle.counter, list(oracle.stack))
+            before = oracle.copy()
             accepted = oracle.advance(token)
             assert matcher.try_advance(token) == accepted
             if accepted:
@@ -64,8 +64,7 @@ def test_walks_equal_the_specification(kind: str, form: str, tmp_path: Path) -> 
             if trail and pick.random() < 0.1:
                 back = pick.randint(1, len(trail))
                 matcher.rollback(back)
-                oracle.state, oracle.counter, oracle.stack = trail[-back]
-                oracle.stack = list(oracle.stack)
+                oracle = trail[-back].copy()
                 del trail[-back:]
 
 

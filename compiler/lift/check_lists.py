@@ -1,0 +1,445 @@
+"""List the tokens that registers take out of rows, in objects whose members stand in any order.
+
+The trie of the vocabulary is walked from every cell of a frame that has members, and on below every stack symbol with
+which such a frame goes on. A token on whose way some state tests the register is put into the check list, with the
+tests in terms of the register before the token: bits that the token sets itself are left out of their masks.
+
+Leaves out   the rules of states: registers.py. Rows: walk.py, chains.py.
+Invariants   what is pushed within a token has a fresh register, whose tests pass (`reads_members_at_once`).
+             A list only takes out: it may have tokens that the row does not have.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from toolc.runtime.format.kernels.step import act, op_in, phase, return_in
+from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
+from toolc.runtime.format.tables import Tables
+from toolc.runtime.format.vocab import Vocab
+from toolc.runtime.jit.memory import kernel
+from toolc.runtime.selection.subset import counters
+
+from ..budget import Budget
+from ..pushdown.members import MembersClash
+from .register_rules import NEVER, PASSES, Frames, Rules, Test
+
+_QUOTE, _OPENER = ord('"'), ord("{")
+
+
+def reads_members_at_once(vocab: Vocab) -> bool:
+    """Whether some token holds an opening brace and, behind it, two quotes: it could read a key of what it opens."""
+    quotes = np.concatenate([[0], np.cumsum(vocab.token_bytes == _QUOTE)])
+    place = np.flatnonzero(vocab.token_bytes == _OPENER)
+    end = vocab.token_offset[np.searchsorted(vocab.token_offset, place, side="right")]
+    return bool((quotes[end] - quotes[place] >= 2).any())
+
+
+class _Walked(NamedTuple):
+    """Tables that say how symbols are read, the trie of the vocabulary, and what the rules ask."""
+
+    symbol_class: np.ndarray
+    state_cell: np.ndarray
+    state_break: np.ndarray
+    breaks: np.ndarray
+    cell_delta: np.ndarray
+    cell_default: np.ndarray
+    delta: np.ndarray
+    push: np.ndarray
+    return_offset: np.ndarray
+    return_: np.ndarray
+    node_byte: np.ndarray
+    node_depth: np.ndarray
+    node_skip: np.ndarray
+    node_token_offset: np.ndarray
+    quoted: np.ndarray
+    calm: np.ndarray
+    ruled: np.ndarray
+
+
+@kernel()
+def _walk(m, starts, count, mode, st, frames, events, records, exits, result):  # type: ignore[no-untyped-def]
+    """Walk parts of the trie, for the tokens on whose way the register of the frame is asked, or with which it is left.
+
+    Args:
+        m: `_Walked`. quoted bool [nodes]: a quote is in the node's subtree, or is its own byte; calm bool [states];
+            ruled int32 [states]: not 0 where entering the state asks or sets something.
+        starts: int32 [·, 4]: first node, node after the last, state, counter; `count` of them.
+        st: int32 [longest token + 2, 5]: state, counter, top frame or -1, cell, last event or -1.
+        events: int32 [·, 2], receives the event before, or -1, and a state that is entered, or ~state: left by a pop.
+        records: int32 [·, 2], receives node and event of tokens on whose way there was an event.
+        exits: int32 [·, 3], receives node, return set and event where the frame is left.
+        result: int64 [3], receives how many of each; events or records may not be more than there is room for: -1.
+    """
+    found = 0
+    left = 0
+    happened = 0
+    for s in range(count):
+        i = starts[s, 0]
+        end = starts[s, 1]
+        if i >= end:
+            continue
+        base = m.node_depth[i] - 1
+        q0 = starts[s, 2]
+        st[base, 0] = q0
+        st[base, 1] = starts[s, 3]
+        st[base, 2] = -1
+        st[base, 3] = m.state_cell[q0] + phase(m.breaks, m.state_break[q0], np.int64(starts[s, 3]))
+        st[base, 4] = -1
+        while i < end:
+            depth = m.node_depth[i]
+            q = st[depth - 1, 0]
+            c = st[depth - 1, 1]
+            top = st[depth - 1, 2]
+            event = st[depth - 1, 4]
+            cell = st[depth - 1, 3]
+            if m.calm[q] and top < 0 and not m.quoted[i] and event < 0:
+                i = m.node_skip[i]
+                continue
+            op = op_in(m.delta, m.cell_delta[cell], m.cell_default[cell], m.symbol_class[m.node_byte[i]])
+            if op == 0:
+                i = m.node_skip[i]
+                continue
+            if happened + 1 >= events.shape[0] or found >= records.shape[0] or left >= exits.shape[0]:
+                result[0] = -1
+                return
+            kind = op & KIND_MASK
+            value = op >> KIND_BITS
+            inside = True
+            if kind < PUSH:
+                q = value
+                c = act(kind, c)
+            elif kind == PUSH:
+                frames[depth, 0] = m.push[value, 0]
+                frames[depth, 1] = act(m.push[value, 3], c)
+                frames[depth, 2] = top
+                top = depth
+                q = m.push[value, 1 + mode]
+                c = 0
+            elif top >= 0:
+                back = return_in(m.return_, m.return_offset[frames[top, 0]], value)
+                q = back >> ACTION_BITS
+                c = act(back & ACTION_MASK, frames[top, 1])
+                top = frames[top, 2]
+            else:
+                inside = False
+                if m.ruled[q]:
+                    events[happened, 0] = event
+                    events[happened, 1] = ~q
+                    event = happened
+                    happened += 1
+            if inside and q == 0:
+                i = m.node_skip[i]
+                continue
+            if inside and top < 0 and m.ruled[q]:
+                events[happened, 0] = event
+                events[happened, 1] = q
+                event = happened
+                happened += 1
+            if not inside:
+                exits[left, 0] = i
+                exits[left, 1] = value
+                exits[left, 2] = event
+                left += 1
+                i = m.node_skip[i]
+                continue
+            if event >= 0 and m.node_token_offset[i + 1] > m.node_token_offset[i]:
+                records[found, 0] = i
+                records[found, 1] = event
+                found += 1
+            st[depth, 0] = q
+            st[depth, 1] = c
+            st[depth, 2] = top
+            st[depth, 4] = event
+            if m.node_skip[i] > i + 1:
+                st[depth, 3] = m.state_cell[q] + phase(m.breaks, m.state_break[q], np.int64(c))
+            i += 1
+    result[0] = found
+    result[1] = left
+    result[2] = happened
+
+
+Exit = tuple[int, int]  # a node of the trie, at which a frame is left, and the return set
+
+
+class _Conditions:
+    """What ways through a frame ask of the register where they begin: conditions by number.
+
+    A condition is (the test that the beginning has passed, bits that the way sets, its tests).
+
+    Attributes:
+        first, second: of each condition, the numbers of its tests; 0 passes always, -1: there are more than two.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self._known: dict[tuple[Test, int, tuple[Test, ...]], int] = {}
+        self._all: list[tuple[Test, int, tuple[Test, ...]]] = []
+        self._after: dict[tuple[int, int], int] = {}
+        self.first: list[int] = []
+        self.second: list[int] = []
+
+    def _number(self, condition: tuple[Test, int, tuple[Test, ...]]) -> int:
+        number = self._known.get(condition)
+        if number is None:
+            number = self._known[condition] = len(self._all)
+            self._all.append(condition)
+            tests = [*map(self.rules.test, condition[2]), 0, 0]
+            self.first.append(tests[0])
+            self.second.append(tests[1] if len(condition[2]) < 3 else -1)
+        return number
+
+    def begin(self, live: Test) -> int:
+        """The condition of no way at all, from where the register has passed a test."""
+        return self._number((live, 0, ()))
+
+    def after(self, condition: int, state: int) -> int:
+        """The condition of a way on to a state, or out of it: ~state."""
+        found = self._after.get((condition, state))
+        if found is None:
+            found = self._after[condition, state] = self._number(self._longer(*self._all[condition], state))
+        return found
+
+    def _longer(self, live: Test, own: int, asked: tuple[Test, ...], state: int) -> tuple[Test, int, tuple[Test, ...]]:
+        rules = self.rules
+        wants, mask = rules.entering.get(state, PASSES) if state >= 0 else rules.popping.get(~state, PASSES)
+        mask &= ~own
+        if wants and not mask:
+            asked = (NEVER,)
+        elif wants and not (live[0] and live[1] & ~mask == 0):  # else it follows from the test at the beginning
+            asked = *(one for one in asked if not one[0] or mask & ~one[1]), (wants, mask)  # those left out follow
+        elif not wants and mask and (wants, mask) not in asked:
+            asked = *asked, (wants, mask)
+        if state >= 0 and state in rules.bit:
+            own |= 1 << rules.bit[state]
+        return live, own, asked
+
+
+class CheckLists:
+    """The check lists of cells and chains."""
+
+    def __init__(self, t: Tables, vocab: Vocab, frames: Frames, rules: Rules, budget: Budget) -> None:
+        self.t, self.vocab, self.frames, self.rules, self.budget = t, vocab, frames, rules, budget
+        quotes = np.concatenate([[0], np.cumsum(vocab.node_byte == _QUOTE)])
+        self.walked = _Walked(
+            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, t.delta, t.push,
+            t.return_offset, t.return_, vocab.node_byte, vocab.node_depth, vocab.node_skip, vocab.node_token_offset,
+            quotes[vocab.node_skip] > quotes[:-1], frames.calm(rules.of_state > 0), rules.of_state,
+        )  # fmt: skip
+        self._st = np.zeros((vocab.longest + 2, 5), np.int32)
+        self._frames = np.zeros((vocab.longest + 2, 3), np.int32)
+        nodes = vocab.node_byte.size + 1
+        self._events = np.zeros((nodes, 2), np.int32)
+        self._records = np.zeros((nodes, 2), np.int32)
+        self._exits = np.zeros((nodes, 3), np.int32)
+        self._result = np.zeros(3, np.int64)
+        self.conditions = _Conditions(rules)
+        self.lists: dict[bytes, int] = {b"": 0}
+        self.rows: list[np.ndarray] = [np.zeros((0, 3), np.int32)]
+        self.cell_check = np.zeros((t.cells, t.modes), np.int32)
+        self.chain_check = np.zeros(t.chain_row.size, np.int32)
+
+    def walk(self, starts: list[tuple[int, int, int, int]], mode: int) -> None:
+        """Walk parts of the trie, from a configuration each; what is found is in `_records` and so on."""
+        begin = np.array(starts, np.int32).reshape(-1, 4)
+        _walk(
+            self.walked, begin, len(starts), mode, self._st, self._frames, self._events, self._records, self._exits,
+            self._result,
+        )  # fmt: skip
+        if self._result[0] < 0:
+            raise MembersClash
+
+    def exits(self) -> list[Exit]:
+        """Where the last walk left the frame."""
+        return [(node, r) for node, r, _ in self._exits[: self._result[1]].tolist()]
+
+    def list_of(self, live: Test, special: list[tuple[int, int]]) -> int:
+        """The number of the check list of the last walk.
+
+        Args:
+            live: the test that the register has passed where the walk began.
+            special: special tokens, and the numbers of their tests, that come to it.
+        """
+        conditions = self.conditions
+        found: list[int] = []
+        after, known = conditions.after, conditions._after
+        start = conditions.begin(live)
+        for before, state in self._events[: self._result[2]].tolist():
+            at = start if before < 0 else found[before]
+            number = known.get((at, state))
+            found.append(after(at, state) if number is None else number)
+        if not found and not special:
+            return 0
+        first = np.array([conditions.first[n] for n in found] + [0], np.int32)
+        second = np.array([conditions.second[n] for n in found] + [0], np.int32)
+        offset, skip = self.vocab.node_token_offset, self.vocab.node_skip
+        records, exits = self._records[: self._result[0]], self._exits[: self._result[1]]
+        node = np.concatenate([records[:, 0], exits[:, 0]])
+        event = np.concatenate([records[:, 1], exits[:, 2]])
+        end = np.concatenate([records[:, 0] + 1, skip[exits[:, 0]]])
+        asks = first[event] != 0
+        node, event, end = node[asks], event[asks], end[asks]
+        if (second[event] < 0).any():
+            raise MembersClash
+        count = offset[end] - offset[node]
+        place = np.repeat(offset[node] - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+        event = np.repeat(event, count)
+        rows = np.stack([self.vocab.node_tokens[place], first[event], second[event]], axis=1)
+        rows = rows[~np.isin(rows[:, 0], self.t.special_token)]  # which are never read by their bytes
+        if special:
+            rows = np.concatenate([rows, [(token, test, 0) for token, test in special]])
+        rows = np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")], np.int32)
+        key = rows.tobytes()
+        number = self.lists.get(key)
+        if number is None:
+            number = self.lists[key] = len(self.rows)
+            self.rows.append(rows)
+        return number
+
+    # -- cells
+
+    def cells(self) -> None:
+        """The check lists of the cells of frames with members."""
+        t, nodes = self.t, self.walked.node_byte.size
+        special = list(zip(t.special_token.tolist(), t.special_symbol.tolist(), strict=True))
+        for q in np.flatnonzero(self.frames.marked).tolist():
+            self.budget.check("")
+            live = PASSES if q in self.rules.bit else self.rules.entering.get(q, PASSES)
+            for p, c in counters(t.breaks[t.state_break[q]]).items():
+                cell = int(t.state_cell[q]) + p
+                for mode in range(t.modes):
+                    self.walk([(0, nodes, q, c)], mode)
+                    more = [(token, test) for token, symbol in special if (test := self._special(q, cell, symbol))]
+                    self.cell_check[cell, mode] = self.list_of(live, more)
+
+    def _special(self, q: int, cell: int, symbol: int) -> int:
+        """The number of the test on the way of a special token."""
+        t = self.t
+        base, default, k = int(t.cell_delta[cell]), int(t.cell_default[cell]), int(t.symbol_class[symbol])
+        op = int(op_in(t.delta, base, default, k))
+        kind, number = op & KIND_MASK, op >> KIND_BITS
+        test = PASSES
+        if op and kind < PUSH:
+            test = self.rules.entering.get(number, PASSES)
+        elif kind == POP:
+            test = self.rules.popping.get(q, PASSES)
+        return self.rules.test(test)
+
+    # -- chains
+
+    def chains(self) -> None:
+        """The check lists of chains, from the profiles of cells down."""
+        t = self.t
+        owner, value = t.return_[:, 0], t.return_[:, 1] >> ACTION_BITS
+        here = np.zeros(len(t.return_) + 1, bool)
+        good = (owner >= 0) & self.frames.marked[value]
+        here[owner[good]] = True
+        marked_symbol = here[t.return_offset]  # stack symbols with which a frame with members goes on
+        needed = self._needed(marked_symbol)
+        points: dict[int, tuple[int, list[Exit]]] = {}
+        nodes = self.walked.node_byte.size
+        first: dict[int, tuple[int, int]] = {}
+        for mode in range(t.modes):
+            exits = t.cell_exit[:, mode]
+            found, at = np.unique(exits, return_index=True)
+            for e, cell in zip(found.tolist(), at.tolist(), strict=True):
+                if e >= 0 and needed[e]:
+                    first.setdefault(e, (cell, mode))
+        state_of = np.repeat(np.arange(t.states), t.cells_of("state_break"))
+        todo: list[int] = []
+        for e, (cell, mode) in first.items():
+            self.budget.check("")
+            q = int(state_of[cell])
+            c = counters(t.breaks[t.state_break[q]]).get(cell - int(t.state_cell[q]))
+            if c is None:
+                continue
+            self.walk([(0, nodes, q, c)], mode)
+            points[e] = mode, self.exits()
+            todo.append(e)
+        while todo:
+            self.budget.check("")
+            e = todo.pop()
+            mode, held = points[e]
+            base = int(t.chain_offset[e])
+            for g in np.flatnonzero(t.chain[base : base + t.return_offset.size, 0] == base).tolist():
+                number = int(t.chain[base + g, 1])
+                for p, saved in counters(t.breaks[t.chain_break[number]]).items():
+                    chain = int(t.chain_cell[number]) + p
+                    further = int(t.chain_exit[chain])
+                    if not marked_symbol[g] and (further < 0 or not needed[further] or further in points):
+                        continue
+                    exits_ = self._below(g, held, saved, mode, chain if marked_symbol[g] else -1)
+                    if further >= 0 and needed[further] and further not in points:
+                        points[further] = mode, exits_
+                        todo.append(further)
+
+    def _below(self, g: int, held: list[Exit], saved: int, mode: int, chain: int) -> list[Exit]:
+        """Walk on below a stack symbol: sets the check list of a chain cell, if any, and gives the exits."""
+        t, skip = self.t, self.walked.node_skip
+        starts: list[tuple[int, int, int, int]] = []
+        for node, r in held:
+            base = int(t.return_offset[g])
+            owned, value = t.return_[base + r].tolist()
+            q = value >> ACTION_BITS
+            if owned != base or q == 0:
+                continue
+            if q in self.rules.bit or q in self.rules.entering:
+                raise MembersClash  # a value ends where a key does
+            c = (saved, saved + 1, 0, 1)[value & ACTION_MASK]
+            starts.append((node + 1, int(skip[node]), q, c))
+        self.walk(starts, mode)
+        if chain >= 0:
+            self.chain_check[chain] = self.list_of(PASSES, [])
+        return self.exits()
+
+    def _needed(self, marked_symbol: np.ndarray) -> np.ndarray:
+        """bool [profiles]: whether a token may come to a frame with members by them."""
+        t = self.t
+        count = int(t.chain_offset.size)
+        found = np.zeros(count, bool)
+        follows: dict[int, set[int]] = defaultdict(set)
+        entry = np.flatnonzero(t.chain[:, 0] >= 0)
+        by_base: dict[int, list[int]] = defaultdict(list)
+        for place in entry.tolist():
+            by_base[int(t.chain[place, 0])].append(place)
+        cells = t.cells_of("chain_break")
+        for e, base in enumerate(t.chain_offset.tolist()):
+            for place in by_base[base]:
+                if marked_symbol[place - base]:
+                    found[e] = True
+                number = int(t.chain[place, 1])
+                begin = int(t.chain_cell[number])
+                for x in t.chain_exit[begin : begin + int(cells[number])].tolist():
+                    if x >= 0:
+                        follows[x].add(e)
+        todo = np.flatnonzero(found).tolist()
+        while todo:
+            for e in follows[todo.pop()]:
+                if not found[e]:
+                    found[e] = True
+                    todo.append(e)
+        return found
+
+    # -- tables
+
+    def tables(self) -> Tables:
+        """The tables with rules and check lists."""
+        self.cells()
+        self.chains()
+        t, rules = self.t, self.rules
+        top = max(mask for _, mask in rules.tests)
+        words = max(1, -(-max(top.bit_length(), 1 + max(rules.bit.values())) // 32))
+        masks = [np.frombuffer(mask.to_bytes(4 * words, "little"), np.uint32) for _, mask in rules.tests]
+        return t.but(
+            state_register=rules.of_state,
+            register_rule=np.array(list(rules.rules), np.int32),
+            test_wants=np.array([wants for wants, _ in rules.tests], np.int32),
+            test_mask=np.array(masks, np.uint32),
+            cell_check=self.cell_check,
+            chain_check=self.chain_check,
+            check_offset=np.concatenate([[0], np.cumsum([len(one) for one in self.rows])]).astype(np.int32),
+            check=np.concatenate(self.rows),
+        )

@@ -1,0 +1,263 @@
+"""Compute the register rules of states: the test on entering, the bit that is set, the test before a pop.
+
+A frame with members is one object whose members stand in any order. Its register has a bit for each member, set when
+the key was read. A state of the frame is *live* if some text leads from it to the end of the object:
+
+    behind a key        its bit has to be clear before, and is set
+    inside of keys      some member whose key begins so has to be missing
+    before the end      all required members have to be there
+    anywhere else       always: behind a member, either the end is allowed or a required member is missing, which may
+                        come behind a comma
+
+To enter a state, the register has to pass the test that says so. A pop needs all required members.
+
+Leaves out   the tokens that the tests take out of rows: check_lists.py.
+Invariants   a frame in which one test does not say it is refused: `MembersClash`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from toolc.runtime.format.ops import ACTION_BITS, KIND_BITS, KIND_MASK, POP, PUSH
+from toolc.runtime.format.tables import Tables
+from toolc.runtime.jit.memory import kernel
+
+from ..budget import Budget
+from ..pushdown.members import MembersClash
+
+_CHUNK = 4096  # cells whose ops are looked at together
+_QUOTE = ord('"')
+
+Test = tuple[int, int]
+"""(1, bits): some of the bits is clear; (0, bits): all are set."""
+PASSES, NEVER = (0, 0), (1, 0)
+
+
+class Frames:
+    """The states of each frame, and the moves between them.
+
+    Attributes:
+        member: int32 [states].
+        pops: bool [states]: whether it may pop.
+        with_members: states of each frame that has some with a member.
+    """
+
+    def __init__(self, t: Tables, budget: Budget) -> None:
+        self.member = t.mark[t.state_mark, 4]
+        self.pops = np.zeros(t.states, bool)
+        self._leaves = np.zeros(t.states, bool)  # whether what is read before a quote may push or pop
+        quote = int(t.symbol_class[_QUOTE])
+        cell_state = np.repeat(np.arange(t.states), t.cells_of("state_break"))
+        pairs: list[np.ndarray] = []
+        quiet: list[np.ndarray] = []
+        back = _returns(t)
+        for begin in range(0, t.cells, _CHUNK):
+            budget.check("")
+            ops = _ops(t, np.arange(begin, min(begin + _CHUNK, t.cells)))
+            row, column = np.nonzero(ops)
+            state, op = cell_state[begin + row], ops[row, column]
+            kind, number = op & KIND_MASK, op >> KIND_BITS
+            goes = kind < PUSH
+            pairs.append(_distinct(state[goes], number[goes]))
+            goes &= column != quote
+            quiet.append(_distinct(state[goes], number[goes]))
+            other = (kind >= PUSH) & (column != quote)
+            self._leaves[state[other]] = True
+            self.pops[state[kind == POP]] = True
+            for q, n in _distinct(state[kind == PUSH], t.push[number[kind == PUSH], 0]).tolist():
+                pairs.append(np.array([(q, to) for to in back[n]], np.int64).reshape(-1, 2))
+        moves = np.unique(np.concatenate(pairs), axis=0)
+        self._moves = moves
+        first = np.searchsorted(moves[:, 0], np.arange(t.states + 1))
+        self._first = first
+        self._quiet = np.unique(np.concatenate(quiet), axis=0)
+        frame = _components(moves, t.states)
+        wanted = np.unique(frame[self.member > 0])
+        order = np.argsort(frame, kind="stable")
+        begin_ = np.searchsorted(frame[order], wanted)
+        end = np.searchsorted(frame[order], wanted, side="right")
+        self.with_members = [order[a:b] for a, b in zip(begin_, end, strict=True)]
+        self.marked = np.zeros(t.states, bool)  # states of such frames
+        for states in self.with_members:
+            self.marked[states] = True
+
+    def after(self, state: int) -> list[int]:
+        """The states that a state goes to, or goes on in once what it pushes is over."""
+        found: list[int] = self._moves[self._first[state] : self._first[state + 1], 1].tolist()
+        return found
+
+    def calm(self, ruled: np.ndarray) -> np.ndarray:
+        """bool [states]: what is read from it up to the next quote stays in the frame, in states without rules.
+
+        Args:
+            ruled: bool [states].
+        """
+        return ~_reached(self._quiet, self._leaves | ruled)
+
+
+def _returns(t: Tables) -> list[list[int]]:
+    """Of every stack symbol the states in which the frame below goes on."""
+    owner, value = t.return_[:, 0], t.return_[:, 1] >> ACTION_BITS
+    found: dict[int, set[int]] = defaultdict(set)
+    for base, to in zip(owner.tolist(), value.tolist(), strict=True):
+        if base >= 0 and to:
+            found[base].add(to)
+    return [sorted(found[base]) for base in t.return_offset.tolist()]
+
+
+def _ops(t: Tables, cells: np.ndarray) -> np.ndarray:
+    """int32 [cells, classes]: their ops."""
+    column = np.arange(t.classes)
+    found = np.zeros((cells.size, t.classes), np.int32)
+    for base in (t.cell_default[cells], t.cell_delta[cells]):
+        place = base[:, None] + column
+        owned = t.delta[place, 0] == base[:, None]
+        found[owned] = t.delta[place[owned], 1]
+    return found
+
+
+def _distinct(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The distinct pairs of two arrays, int64 [·, 2]."""
+    key = np.unique(one.astype(np.int64) << 32 | other)
+    return np.stack([key >> 32, key & 0xFFFFFFFF], axis=1)
+
+
+@kernel()
+def _joined(moves, label):  # type: ignore[no-untyped-def]
+    """Label states that moves connect alike: union by the least number."""
+    for i in range(moves.shape[0]):
+        a, b = moves[i, 0], moves[i, 1]
+        while label[a] != a:
+            label[a] = label[label[a]]
+            a = label[a]
+        while label[b] != b:
+            label[b] = label[label[b]]
+            b = label[b]
+        if a < b:
+            label[b] = a
+        else:
+            label[a] = b
+    for i in range(label.size):
+        label[i] = label[label[i]]
+
+
+def _components(moves: np.ndarray, states: int) -> np.ndarray:
+    label = np.arange(states, dtype=np.int64)
+    kept = moves[(moves > 1).all(axis=1)]  # the dead state and the finished one join no frames
+    _joined(np.ascontiguousarray(kept), label)
+    for _ in range(64):  # parents come before, so labels settle at once; this is for chains of them
+        if (label[label] == label).all():
+            break
+        label = label[label]
+    return label
+
+
+def _reached(moves: np.ndarray, marked: np.ndarray) -> np.ndarray:
+    """bool [states]: from which moves lead to a marked state; those among them."""
+    found = marked.copy()
+    order = np.argsort(moves[:, 1], kind="stable")
+    source, target = moves[order, 0], moves[order, 1]
+    first = np.searchsorted(target, np.arange(found.size + 1))
+    todo = np.flatnonzero(found).tolist()
+    while todo:
+        q = todo.pop()
+        for p in source[first[q] : first[q + 1]].tolist():
+            if not found[p]:
+                found[p] = True
+                todo.append(p)
+    return found
+
+
+class Rules:
+    """The rules of states, and tests, by number.
+
+    Attributes:
+        of_state: int32 [states]: number of a state's rule; rule 0 tests and sets nothing.
+        rules: (test on entering, bit or -1, test before a pop), tests by number → number of the rule.
+        tests: test → its number; 0 passes always.
+        entering, popping: state → its tests, where it has one;  bit: state → the bit that it sets.
+    """
+
+    def __init__(self, states: int) -> None:
+        self.of_state = np.zeros(states, np.int32)
+        self.rules = {(0, -1, 0): 0}
+        self.tests: dict[Test, int] = {PASSES: 0}
+        self.entering: dict[int, Test] = {}
+        self.popping: dict[int, Test] = {}
+        self.bit: dict[int, int] = {}
+
+    def test(self, test: Test) -> int:
+        """The number of a test."""
+        return self.tests.setdefault(test, len(self.tests))
+
+    def put(self, state: int, entering: Test, bit: int, popping: Test) -> None:
+        """Set the rule of a state."""
+        rule = self.test(entering), bit, self.test(popping)
+        self.of_state[state] = self.rules.setdefault(rule, len(self.rules))
+        if entering != PASSES:
+            self.entering[state] = entering
+        if popping != PASSES:
+            self.popping[state] = popping
+        if bit >= 0:
+            self.bit[state] = bit
+
+
+def put_rules(frames: Frames, states: np.ndarray, rules: Rules) -> None:
+    """The rules of the states of one frame."""
+    member = dict(zip(states.tolist(), frames.member[states].tolist(), strict=True))
+    bit = {q: (one - 1) >> 1 for q, one in member.items() if one}
+    required = 0
+    for one in member.values():
+        if one and (one - 1) & 1:
+            required |= 1 << ((one - 1) >> 1)
+    keys = dict.fromkeys(member, 0)  # the members of which one may come next
+    ends = {q: bool(frames.pops[q]) for q in member}  # whether the end may come before any member
+    after: dict[int, list[int]] = {}
+    for q in member:
+        after[q] = [to for to in frames.after(q) if to in member]
+        for to in after[q]:
+            if to in bit:
+                keys[q] |= 1 << bit[to]
+        after[q] = [to for to in after[q] if to not in bit]
+    order, changed = _last_first(after), True
+    while changed:
+        changed = False
+        for q in order:
+            found, end = keys[q], ends[q]
+            for to in after[q]:
+                found |= keys[to]
+                end |= ends[to]
+            if found != keys[q] or end != ends[q]:
+                keys[q], ends[q], changed = found, end, True
+    for q in member:
+        popping = (0, required) if frames.pops[q] and required else PASSES
+        if q in bit:
+            rules.put(q, (1, 1 << bit[q]), bit[q], popping)
+        elif ends[q] and required & ~keys[q] == 0:
+            rules.put(q, PASSES, -1, popping)
+        elif not ends[q]:
+            rules.put(q, (1, keys[q]) if keys[q] else PASSES, -1, popping)
+        elif not keys[q]:
+            rules.put(q, (0, required), -1, popping)
+        else:
+            raise MembersClash
+
+
+def _last_first(after: dict[int, list[int]]) -> list[int]:
+    """The states, each behind those that it leads to, but for circles."""
+    order: list[int] = []
+    seen: set[int] = set()
+    for root in after:
+        todo = [(root, False)]
+        while todo:
+            q, left = todo.pop()
+            if left:
+                order.append(q)
+            elif q not in seen:
+                seen.add(q)
+                todo.append((q, True))
+                todo += [(to, False) for to in after[q] if to not in seen]
+    return order
