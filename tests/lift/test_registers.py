@@ -184,7 +184,7 @@ FORMS = {
     "many words": keyed(70, [0, 33, 69], additionalProperties=False),
     "nested": {
         "type": "object",
-        "properties": {f"k{n}": keyed(6, [1], additionalProperties=False) for n in range(6)},
+        "properties": {f"k{n}": keyed(7, [1], additionalProperties=False) for n in range(7)},
         "required": ["k2"],
     },
     "tree": TREE,

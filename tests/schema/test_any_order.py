@@ -257,8 +257,8 @@ def _example(schema: Any, draw: st.DrawFn) -> Any:
 
 @st.composite
 def large_objects(draw: st.DrawFn, depth: int = 2) -> Any:
-    """Objects of 5 to 40 keys, in one another and in arrays."""
-    count = draw(st.integers(5, 40 if depth < 2 else 12))
+    """Objects of 7 to 40 keys, in one another and in arrays."""
+    count = draw(st.integers(7, 40 if depth < 2 else 12))
     properties: dict[str, Any] = {f"k{n}": _leaf(n) for n in range(count)}
     if depth:
         inner = draw(large_objects(depth - 1))
@@ -368,7 +368,7 @@ def test_decodes_are_valid(seed: int) -> None:
     """Random texts to their ends, by the masks alone."""
     from toolc.runtime.reference import Sequence
 
-    inner = {"type": "object", "properties": {f"k{n}": _leaf(n) for n in range(6)}, "required": ["k2", "k5"]}
+    inner = {"type": "object", "properties": {f"k{n}": _leaf(n) for n in range(7)}, "required": ["k2", "k5"]}
     inner["additionalProperties"] = False
     schema = {
         "type": "object",
@@ -399,12 +399,12 @@ def test_decodes_are_valid(seed: int) -> None:
     assert ended >= 8 and len(first) > 3
 
 
-FIVE = {"type": "object", "properties": {f"k{n}": {"type": "null"} for n in range(5)}, "required": ["k3"]}
+SEVEN = {"type": "object", "properties": {f"k{n}": {"type": "null"} for n in range(7)}, "required": ["k3"]}
 TWELVE = {"type": "object", "properties": {f"k{n}": {"type": "null"} for n in range(12)}, "required": ["k1", "k11"]}
 
 
 def test_every_order_of_every_subset_of_a_register() -> None:
-    schema = {**FIVE, "additionalProperties": {"type": "integer"}}
+    schema = {**SEVEN, "additionalProperties": {"type": "integer"}}
     ours, judge = Stepped(schema), Judge(schema)
     assert ours.made.bundle.tables.has_registers
     members = [*(f'"k{n}": null' for n in (0, 1, 3, 4)), '"k1": 2', '"z": 1', '"k3": null ', '"k": 3', '"k33":0']
@@ -435,16 +435,16 @@ def test_every_order_of_every_subset_of_a_register() -> None:
     ids=["two objects", "two objects in arrays", "minProperties", "maxProperties", "dependentRequired", "const"],
 )
 def test_what_no_register_keeps_stands_in_declared_order(clash: Any) -> None:
-    schema = {"type": "object", "properties": {"clash": clash, "five": FIVE}, "required": ["clash"]}
+    schema = {"type": "object", "properties": {"clash": clash, "seven": SEVEN}, "required": ["clash"]}
     ours, judge = Stepped(schema), Judge(schema)
     report = ours.made.report["many_keys"]
     assert report and all(place.startswith("schema#/properties/clash") for place in report)
     assert "many-keys" in ours.made.bundle.meta["restrictions"]
-    five = '"five": {"k4": null, "k3": null}'  # any order, by an automaton or a register
+    seven = '"seven": {"k4": null, "k3": null}'  # any order, by an automaton or a register
     for keys in ([*range(12)], [0, 1, 2, 3, 11], [1, 0, 2, 3, 11], [0, 1, 2, 11], [1, 2, 3, 4, 5, 11], [0]):
         one = ", ".join(f'"k{n}": null' for n in keys)
         for inner in (f"{{{one}}}", f"[{{{one}}}]"):
-            for text in (f'{{"clash": {inner}, {five}}}', f'{{{five}, "clash": {inner}}}'):
+            for text in (f'{{"clash": {inner}, {seven}}}', f'{{{seven}, "clash": {inner}}}'):
                 declared = keys == sorted(keys)
                 assert ours.accepts(text) == (declared and judge.accepts(text)), text
 
@@ -456,10 +456,10 @@ def test_a_token_that_reads_a_key_of_what_it_opens_leaves_no_register() -> None:
     tokens = tuple(bytes([n]) for n in range(256))
     how: Any = {"special": {"<end>": 257}, "end_of_turn": (257,), "source": "tests", "end_of_turn_origin": "tests"}
     holds, holds_none = (build_vocab(TokenTable(tokens=(*tokens, one, b""), **how)) for one in (b'{"k1":', b'{"k1'))
-    for schema, places in ((TWELVE, ["schema#"]), (FIVE, [])):
+    for schema, places in ((TWELVE, ["schema#"]), (SEVEN, [])):
         ours = Stepped(schema, holds)
         assert not ours.made.bundle.tables.has_registers and ours.made.report["many_keys"] == places
-        assert ours.accepts('{"k4": null, "k3": null}') == (schema is FIVE)
+        assert ours.accepts('{"k4": null, "k3": null}') == (schema is SEVEN)
         assert Stepped(schema, holds_none).made.bundle.tables.has_registers
 
 
