@@ -323,9 +323,12 @@ def _compile_lark(
 
 
 def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
-    """The rules of a spec, and what became of its schemas."""
+    """The rules of a spec, and what became of its schemas.
+
+    A grammar knows no registers: keys stand in any order in objects of few keys alone.
+    """
     expect(spec, Spec, "grammar_of(spec)", "what read_spec gives", {"str": "write grammar_of(read_spec(spec))"})
-    return assembled_of(spec, checked_options(options))[0]
+    return assembled_of(spec, checked_options(options), registers=False)[0]
 
 
 def assembled_of(

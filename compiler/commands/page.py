@@ -35,6 +35,10 @@ CAUSES = (
         ("symbol_", "state_cell", "state_break", "breaks", "delta", "cell_de", "push", "return", "special"),
     ),
     ("masks: which cell has which row", ("cell_", "row_")),
+    (
+        "registers: keys in any order",
+        ("state_register", "register_", "test_", "check", "cell_check", "chain_check"),
+    ),
     ("masks: lists of tokens", ("list_",)),
     ("masks: bit rows", ("dense",)),
     ("masks: what lies below in the stack", ("chain",)),
@@ -170,15 +174,16 @@ def _frame(bundle: Bundle, number: int, frame: Frame) -> str:
 def _masks(bundle: Bundle, states: set[int]) -> dict[str, Any]:
     """State → the text that leads there, and its mask as tokens: the number, and some of them."""
     found: dict[int, Any] = {}
-    seen: set[tuple[int, int]] = set()
+    seen: dict[tuple[int, int], int] = {}  # the most members of an object that led there
     queue: deque[tuple[Matcher, str, bytes]] = deque((Matcher(bundle, name), name, b"") for name in bundle.entry)
     steps = 0
     while queue and steps < MOST_STEPS and len(found) < len(states):
         matcher, entry, text = queue.popleft()
         mark = (matcher.state, min(matcher.counter, 2))
-        if mark in seen:
+        members = matcher.register.bit_count()
+        if seen.get(mark, -1) >= members:
             continue
-        seen.add(mark)
+        seen[mark] = members
         if matcher.state in states and matcher.state not in found:
             found[matcher.state] = _mask(bundle, matcher, entry, text)
         if matcher.state == FINISHED:

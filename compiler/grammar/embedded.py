@@ -59,6 +59,8 @@ class Embedded:
             if type(expr) is Special and expr.otherwise == "declared":
                 self.declared.add(expr.name)
                 return expr
+            if type(expr) is Special and expr.otherwise == "member":
+                return expr
             if type(expr) is Special:
                 return self.use(_TEMPLATES[expr.otherwise], Literal(expr.name.encode()))
             return rebuilt(expr, put)

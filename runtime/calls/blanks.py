@@ -59,21 +59,23 @@ def is_cut(before: int, after: int) -> bool:
 def fewest_blanks(at: Configuration, symbol: int) -> bytes | None:
     """The fewest blanks after which a symbol can be read; None where it cannot be. None of them opens a frame."""
     twin = at.copy()
-    wave, seen = [(at.state, at.counter, b"")], {(at.state, at.counter)}
+    begin = at.state, at.counter, at.register
+    wave, seen = [(begin, b"")], {begin}
     for _ in range(_MOST_BLANKS):
         after = []
-        for state, counter, blanks in wave:
+        for here, blanks in wave:
             for blank in BLANKS:
-                twin.state, twin.counter = state, counter
+                twin.state, twin.counter, twin.register = here
                 op = twin.op(blank)
                 if not op or kind_of(op) >= PUSH:
                     continue
                 twin.step(op, 0)
                 if twin.op(symbol):
                     return blanks + bytes((blank,))
-                if (twin.state, twin.counter) not in seen:
-                    seen.add((twin.state, twin.counter))
-                    after.append((twin.state, twin.counter, blanks + bytes((blank,))))
+                there = twin.state, twin.counter, twin.register
+                if there not in seen:
+                    seen.add(there)
+                    after.append((there, blanks + bytes((blank,))))
         wave = after
         if not wave:
             return None

@@ -251,8 +251,7 @@ class Reader:
         """What may come next: class → its lowest symbol; without the end of turn."""
         if self._at.state <= FINISHED:
             return {}
-        entry, cell = self._at.machine.entry, self._at.cell
-        return {number: symbol for number, symbol in self._facts.symbols if entry(cell, number)}
+        return {number: symbol for number, symbol in self._facts.symbols if self._at.op(symbol)}
 
     def may_read(self, symbol: int) -> bool:
         """Whether a symbol may come next."""
@@ -293,7 +292,8 @@ class Reader:
     def configuration(self) -> tuple[Any, ...]:
         """Where the reader stands: readers with equal ones go on alike, but for what is unsettled or unfinished."""
         at = self._at
-        return at.state, at.counter, tuple(at.stack), tuple(self._arounds), self._around, self._kind
+        frames = at.register, tuple(at.stack), tuple(at.registers), tuple(self._arounds)
+        return at.state, at.counter, *frames, self._around, self._kind
 
     @property
     def here(self) -> Configuration:
@@ -368,15 +368,13 @@ class Reader:
         plain = tuple(map(self.__dict__.__getitem__, _PLAIN))
         inside = () if held is None else (held.tool, held.named, held.arguments, held.key, len(held.parts))
         sizes = len(self._data), len(self._begins), len(self.calls)
-        at = self._at
-        frames = tuple(at.stack), tuple(self._arounds)
-        return Saved(plain, at.state, at.counter, *frames, self._utf8.getstate(), *sizes, held, inside)
+        return Saved(plain, self._at.copy(), tuple(self._arounds), self._utf8.getstate(), *sizes, held, inside)
 
     def go_back(self, saved: Saved) -> None:
         """Stand where the reader stood; what was read since is forgotten."""
         self.__dict__.update(zip(_PLAIN, saved.plain, strict=True))
-        self._at.state, self._at.counter = saved.state, saved.counter
-        self._at.stack[:], self._arounds[:], self._scanner = saved.stack, saved.arounds, None
+        self._at, self._scanner = saved.at.copy(), None
+        self._arounds[:] = saved.arounds
         self._utf8.setstate(saved.utf8)
         del self._data[saved.data :], self._begins[saved.begins :], self.calls[saved.calls :]
         self._events = []

@@ -20,9 +20,7 @@ class Saved(NamedTuple):
     """Where a reader stood; what only grows is told by its length."""
 
     plain: tuple[Any, ...]
-    state: int
-    counter: int
-    stack: tuple[tuple[int, int], ...]
+    at: Configuration
     arounds: tuple[int, ...]
     utf8: tuple[bytes, int]
     data: int
