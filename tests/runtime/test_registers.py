@@ -57,7 +57,7 @@ def with_registers(kind: str, words: int, seed: int) -> Bundle:
         return np.array([pick.choice([0, pick.randrange(count)]) for _ in range(int(np.prod(shape)))]).reshape(shape)
 
     arrays: dict[str, Any] = {
-        "state_register": np.array([pick.randrange(len(rules)) for _ in range(t.states)]),
+        "state_register": np.array([0, 0, *(pick.randrange(len(rules)) for _ in range(t.states - 2))]),
         "register_rule": np.array(rules),
         "test_wants": np.array(wants),
         "cell_check": some(len(lists), *t.cell_row.shape),
