@@ -31,7 +31,12 @@ from .stages import Clock, Progress, compile_assembled
 if TYPE_CHECKING:
     from .compiled import Compiled
     from .grammar.assemble import Assembled, Known
+    from .pushdown.members import MembersClash
     from .stages import Tokenizer
+
+
+_MOST_CLASHES = 4
+"""So often a spec is compiled anew without registers for some objects; after that none of its objects has one."""
 
 
 @contextmanager
@@ -161,18 +166,29 @@ def compile_spec(
     clock = Clock(f"{spec.name}#", options, progress)
     eos = () if eos is None else eos
     known: Known = {}
-    registers = True
+    clashes: list[MembersClash] = []
     with options.budget.ticking():
         while True:
             try:
                 stated = eos, logits_width
-                compiled = _compile_spec(spec, tokenizer, stated, options, clock, known, registers)
+                compiled = _compile_spec(spec, tokenizer, stated, options, clock, known, clashes)
                 compiled.report["chosen"] = None if choice is None else choice.why
                 return compiled
             except RefusedTools as refused:
                 spec = _without(spec, refused, options)
-            except MembersClash:
-                registers, known = False, {}
+            except MembersClash as clash:
+                clashes.append(clash)
+                known = {}
+
+
+def _ruled_out(clashes: Sequence[MembersClash]) -> frozenset[str] | None:
+    """Places of the objects that no register fits, as was found so far; None: it is not known of which, or many."""
+    found: frozenset[str] = frozenset()
+    for number, clash in enumerate(clashes):
+        if clash.places <= found or number == _MOST_CLASHES:
+            return None
+        found |= clash.places
+    return found
 
 
 def _without(spec: Spec, refused: RefusedTools, options: Options) -> Spec:
@@ -200,7 +216,7 @@ def _compile_spec(
     options: Options,
     clock: Clock,
     known: Known,
-    registers: bool,
+    clashes: Sequence[MembersClash],
 ) -> Compiled:
     from toolc.runtime.format.meta import SKIPPED
 
@@ -208,7 +224,7 @@ def _compile_spec(
     from .schema.defaults import defaults_of
 
     clock.begin("schema")
-    assembled, spec = assembled_of(spec, options, known, registers)
+    assembled, spec = assembled_of(spec, options, known, _ruled_out(clashes))
     spec = with_strictness(spec, options.strict)
     tools = [
         {"name": tool.name, "pointer": tool.pointer, "description": tool.description}
@@ -328,17 +344,17 @@ def grammar_of(spec: Spec, options: Options | None = None) -> Assembled:
     A grammar knows no registers: keys stand in any order in objects of few keys alone.
     """
     expect(spec, Spec, "grammar_of(spec)", "what read_spec gives", {"str": "write grammar_of(read_spec(spec))"})
-    return assembled_of(spec, checked_options(options), registers=False)[0]
+    return assembled_of(spec, checked_options(options), ruled_out=None)[0]
 
 
 def assembled_of(
-    spec: Spec, options: Options, known: Known | None = None, registers: bool = True
+    spec: Spec, options: Options, known: Known | None = None, ruled_out: frozenset[str] | None = frozenset()
 ) -> tuple[Assembled, Spec]:
     """The same, and the spec without the tools that are left out (``skip``).
 
     Args:
         known: what was written of the same tools before; grows.
-        registers: whether registers may keep which members an object has.
+        ruled_out: places of objects whose members no register keeps; None: none does.
     """
     known = {} if known is None else known
     from .dialects import lark_text
@@ -356,7 +372,8 @@ def assembled_of(
     bare = spec.kind == "schema" and options.protocol is None
     protocol = None if bare else load_protocol(options.protocol)
     schema_options = SchemaOptions(whitespace=options.whitespace, relax=options.relax, key_order=options.key_order)
-    schema_options = replace(schema_options, formats=_formats(options), closed=options.closed, registers=registers)
+    schema_options = replace(schema_options, formats=_formats(options), closed=options.closed)
+    schema_options = replace(schema_options, registers=ruled_out is not None, ruled_out=ruled_out or frozenset())
     if options.repair:  # a reference to what is not there cannot be meant either
         schema_options = replace(schema_options, later=True, relax=tuple(sorted({*options.relax, "$ref"})))
     if spec.documents:

@@ -14,6 +14,7 @@ Invariants   a marked object has a frame of its own, in which nothing else is re
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ import numpy as np
 from toolc.runtime.format.ops import END_OF_TURN, KEEP, KIND_BITS, KIND_MASK
 
 from ..terminals.workspace import Workspace
-from .nodes import SPECIAL
+from .nodes import SPECIAL, NodePool
 
 if TYPE_CHECKING:
     from .marks import Marks
@@ -32,7 +33,18 @@ _MARK = re.compile(r"MEMBER_(\d+)_(REQUIRED|OPTIONAL)")
 
 
 class MembersClash(Exception):
-    """An object whose members stand in any order shares its frame with something else."""
+    """The frame of an object whose members stand in any order is not its own.
+
+    Attributes:
+        places: JSON pointers of the objects, where they are known; none: it may be any.
+    """
+
+    def __init__(self, places: Iterable[str] = ()) -> None:
+        super().__init__("the frame of an object whose members stand in any order is not its own")
+        self.places = frozenset(places)
+
+    def __reduce__(self) -> tuple[type[MembersClash], tuple[frozenset[str]]]:
+        return MembersClash, (self.places,)
 
 
 def member_of(special: str) -> int:
@@ -42,24 +54,36 @@ def member_of(special: str) -> int:
 
 
 def check_frames(nfa: Nfa, space: Workspace) -> None:
-    """Refuse marks in a frame that is not one called object's: MembersClash."""
+    """Refuse objects with marks that share a frame with something else, as an alternative or since they are inlined.
+
+    Raises MembersClash: names them.
+    """
     marked = {nfa.mask(1 << END_OF_TURN + 1 + n) for n, name in enumerate(nfa.specials) if member_of(name)}
     if not marked:
         return
+    pool, facts = nfa.pool, nfa.facts
+    inlined = {one for one in nfa.choices.inlined if _has_marks(pool, one)}
     source = np.repeat(np.arange(nfa.size), np.diff(nfa.edges.offset))[np.isin(nfa.edges.data[:, 0], list(marked))]
     node = np.array([node for node, _ in nfa.instances])[nfa.instance]  # of the frame of every NFA state
     frames = np.unique(node[source])
-    inlined = nfa.choices.inlined & set(range(len(nfa.pool.nodes)))
-    inside = {n for one in inlined for n in nfa.pool.below(one) if nfa.pool.nodes[n][0] == SPECIAL}
-    if frames.min() < 0 or any(member_of(nfa.pool.nodes[n][1]) for n in inside):
-        raise MembersClash
     data, ends = space.pools["states"].flat()
-    sizes = np.diff(ends)
-    begin = ends[:-1][sizes > 0]
+    begin = ends[:-1][np.diff(ends) > 0]
     low, high = np.minimum.reduceat(node[data], begin), np.maximum.reduceat(node[data], begin)
-    mixed = low != high
-    if np.isin(low[mixed], frames).any() or np.isin(high[mixed], frames).any():
+    mixed = np.concatenate([low[low != high], high[low != high]])
+    clashing = inlined | set(frames[np.isin(frames, mixed)].tolist())
+    if frames[0] < 0 and not clashing:
         raise MembersClash
+    if clashing:
+        places = {pool.grammar.places.get(facts.rule_of(one), "") for one in clashing if one >= 0}
+        raise MembersClash(places - {""})
+
+
+def _has_marks(pool: NodePool, group: int) -> bool:
+    """Whether there are marks in a group, those in groups inside of it left out."""
+    return any(
+        pool.nodes[n][0] == SPECIAL and member_of(pool.nodes[n][1])
+        for n in pool.below(pool.children(group)[0], through_calls=False)
+    )
 
 
 def without_marks(

@@ -77,7 +77,9 @@ def object_expr(writer: Rules, shape: Objects, hint: str, alone: bool = False) -
 def _fits_register(writer: Rules, shape: Objects) -> bool:
     """Whether a register keeps which members an object has: their order is free, and which are required says all."""
     options = writer.options
-    if options.key_order != "any" or not options.registers or writer.encoding.sorted_too or not object_is_plain(shape):
+    if options.key_order != "any" or not options.registers or writer.place_of_rule in options.ruled_out:
+        return False
+    if writer.encoding.sorted_too or not object_is_plain(shape):
         return False
     return REGISTER_KEYS < sum(writer.normaliser.alive(value) for _, value in shape.named) <= MAX_REGISTER_BITS
 

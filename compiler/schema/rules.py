@@ -54,7 +54,7 @@ class SchemaOptions:
             ``spaced`` in other encodings), ``flexible`` (any blanks), or at most so many blanks.
         digits: digits of a number before and after its point.
         key_order: ``declared`` (the order in which the schema names them) or ``any``, but for objects of too many keys.
-        registers: whether registers may keep which members an object has.
+        registers: whether registers may keep which members an object has;  ruled_out: but in objects at these places.
         loader: gives the document at a URI, or None; without one, references outside are refused.
         relax: keywords (RELAXABLE of ../options.py) that are left out, and reported, where they cannot be compiled.
         formats: the formats that are enforced, where others are annotations; None: all.
@@ -70,6 +70,7 @@ class SchemaOptions:
     formats: frozenset[str] | None = None
     key_order: str = "declared"
     registers: bool = True
+    ruled_out: frozenset[str] = frozenset()
     loader: Loader | None = None
 
 
@@ -139,6 +140,7 @@ class Rules(ABC):
         self.places: dict[str, str] = {}
         self.restrictions: set[str] = set()
         self.subsets = 0  # of keys that were read, in objects of the schema that is written
+        self.place_of_rule = ""  # that is written
         self._many_keys: dict[str, None] = {}  # places; one of those of equal schemas
         self.elements = ElementRules()
         self.open_parts: dict[str, Ref] = {}

@@ -208,7 +208,7 @@ class LarkWriter(Rules):
             queue, self._queue = self._queue, []
             for one, name in queue:
                 self.budget.check("states", len(self._rules) - self._rules_before, self.places[name])
-                self._place = one[-1].node.place
+                self._place, self.place_of_rule = one[-1].node.place, self.places[name]
                 self._rules[name] = self.alternatives(self.normaliser.shapes(one), name)
 
     def alternatives(self, shapes: dict[str, tuple[Shape, ...]], hint: str) -> Expr:
