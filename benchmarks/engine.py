@@ -47,8 +47,10 @@ class Engine:
     def __init__(self, vocab: Vocab) -> None:
         self.vocab = vocab
 
-    def compile(self, schema: Any, path: str) -> None:
-        compile_schema(schema, self.vocab, options=Options(budget=Budget(seconds=SECONDS), jobs=1)).write(path)
+    def compile(self, schema: Any, path: str, key_order: str = "declared") -> None:
+        compile_schema(
+            schema, self.vocab, options=Options(budget=Budget(seconds=SECONDS), jobs=1, key_order=key_order)
+        ).write(path)
 
     def load(self, path: str) -> None:
         self.matcher = Matcher(Bundle.open(path, self.vocab))

@@ -49,16 +49,17 @@ class Engine(Protocol):
 
 
 class Toolc:
-    """toolc, by a bundle in a file."""
+    """toolc, by a bundle in a file, with keys in the declared order or in any."""
 
-    def __init__(self, path: str, end: int) -> None:
+    def __init__(self, path: str, end: int, key_order: str = "declared") -> None:
         from benchmarks.engine import make
 
+        self._key_order = key_order
         self._engine, self._folder = make(path, end), tempfile.TemporaryDirectory()
         self._file = os.path.join(self._folder.name, "case.toolc")
 
     def compile(self, schema: Any) -> None:
-        self._engine.compile(schema, self._file)
+        self._engine.compile(schema, self._file, self._key_order)
 
     def open(self) -> None:
         self._engine.load(self._file)
@@ -131,6 +132,7 @@ class Xgrammar:
 
 ENGINES: dict[str, Callable[[str, int], Engine]] = {
     "toolc": Toolc,
+    "toolc-any": lambda path, end: Toolc(path, end, "any"),
     "llguidance": Llguidance,
     "xgrammar": Xgrammar,
     "xgrammar-open": lambda path, end: Xgrammar(path, end, strict=False),
