@@ -24,13 +24,15 @@ from toolc.runtime.calls.events import Call
 from toolc.runtime.calls.whole_text import read_whole
 from toolc.runtime.expected import expect
 from toolc.runtime.format.bundle import Bundle
+from toolc.runtime.format.ops import END_OF_TURN
 from toolc.runtime.host.matcher import Matcher
-from toolc.runtime.reference import Machine, Sequence
+from toolc.runtime.reference import Configuration, Machine, Sequence
 
 from .compiled import Compiled
 from .errors import SpecError
 from .options import BUILTIN, Options
 from .pipeline import compile_tools
+from .ways_out import WaysOut
 
 try:
     from hypothesis import assume
@@ -72,7 +74,7 @@ def token_walks(
     bundle = bundle_of(source, tokenizer, options)
     least = Matcher(bundle, entry).bundle.min_tokens[entry]
     limit = budget if budget is not None else None if least is None else least + _MORE_TOKENS
-    machine = Machine(bundle)
+    ends = _Ends(bundle, known=least is not None)
 
     @st.composite
     def walks(draw: st.DrawFn) -> list[int]:
@@ -82,10 +84,11 @@ def token_walks(
             matcher.fill(mask)
             allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
             count = int(allowed.size)
-            number = draw(st.integers(0, count + count // 4)) if count > 1 else 0  # an end now and then
+            anything = count > 1 and (limit is not None or len(read) < _MORE_TOKENS)
+            number = draw(st.integers(0, count + count // 4)) if anything else 0  # an end now and then
             token = int(allowed[number - 1]) if 0 < number <= count else -1
             if token < 0:
-                close = _towards_the_end(machine, matcher)
+                close = ends.token(matcher)
                 token = close if close in allowed else int(allowed[0])
             matcher.advance(token)
             read.append(token)
@@ -94,11 +97,31 @@ def token_walks(
     return walks()
 
 
-def _towards_the_end(machine: Machine, matcher: Matcher) -> int:
-    """The first token of the shortest completion; -1 where none is known."""
-    here = Sequence(machine, matcher.state)
-    here.counter, here.stack = matcher.counter, matcher.stack
-    return int(machine.view["close_token"][here.close_cell(), here.mode])
+class _Ends:
+    """The tokens that lead to the end of a text.
+
+    Args:
+        known: there are close tokens; they lead to the shortest completion.
+    """
+
+    def __init__(self, bundle: Bundle, known: bool) -> None:
+        self.machine = Machine(bundle)
+        self._ways = None if known else WaysOut(self.machine)
+        vocab = bundle.vocab
+        self._single = {
+            text[0]: token for token in range(vocab.size - 1, -1, -1) if len(text := vocab.token(token)) == 1
+        }
+        self._single[END_OF_TURN] = int(bundle.tables.end_of_turn_tokens[0])
+
+    def token(self, matcher: Matcher) -> int:
+        """The next token towards the end; -1 where none is known."""
+        m = matcher
+        if self._ways is not None:
+            here = Configuration(self.machine, m.state, m.counter, m.stack, m.register, m.registers)
+            return self._single.get(self._ways.next_symbol(here), -1)
+        at = Sequence(self.machine, m.state)
+        at.counter, at.stack = m.counter, m.stack
+        return int(self.machine.view["close_token"][at.close_cell(), at.mode])
 
 
 def text_of(bundle: Bundle, tokens: list[int]) -> str:

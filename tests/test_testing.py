@@ -43,6 +43,23 @@ def bundles() -> list[tuple[str, Bundle, str]]:
     ]
 
 
+@pytest.mark.parametrize("opened", [False, True])
+def test_walks_end_where_no_bound_on_their_tokens_is_known(opened: bool) -> None:
+    """Objects whose members a register keeps have no close tokens; some of theirs recur here."""
+    keys = {f"key{n}": {"type": ["integer", "string", "boolean"][n % 3]} for n in range(12)}
+    tree = {"properties": {**keys, "next": {"$ref": "#"}}, "required": ["key3", "key8"], "type": "object"}
+    schema = tree if opened else {**tree, "additionalProperties": False}
+    bundle = compile_schema(schema, "builtin", options=Options(key_order="any")).bundle
+    assert bundle.tables.has_registers and bundle.min_tokens["start"] is None
+
+    @few
+    @given(valid_texts(bundle))
+    def texts(text: str) -> None:
+        assert {"key3", "key8"} <= json.loads(text).keys()
+
+    texts()
+
+
 @pytest.mark.parametrize(("name", "bundle", "entry"), bundles(), ids=[row[0] for row in bundles()])
 def test_strategies(name: str, bundle: Bundle, entry: str) -> None:
     @few
