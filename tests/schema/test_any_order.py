@@ -449,6 +449,29 @@ def test_what_no_register_keeps_stands_in_declared_order(clash: Any) -> None:
                 assert ours.accepts(text) == (declared and judge.accepts(text)), text
 
 
+def test_objects_that_meet_in_one_place_leave_registers_to_the_others() -> None:
+    """Behind ``"to": {`` it is open which of two objects is read; a third one has the place for itself."""
+
+    def large(stem: str) -> dict[str, Any]:
+        keys = {f"{stem}{n}": {"type": "integer"} for n in range(12)}
+        return {"type": "object", "properties": keys, "additionalProperties": False}
+
+    def small(kind: str) -> dict[str, Any]:
+        keys = {"kind": {"const": kind}, "to": large(kind)}
+        return {"type": "object", "properties": keys, "required": ["kind", "to"], "additionalProperties": False}
+
+    schema = {"type": "object", "properties": {"one": {"anyOf": [small("a"), small("b")]}, "free": large("z")}}
+    ours = Stepped(schema)
+    places = [f"schema#/properties/one/anyOf/{n}/properties/to" for n in (0, 1)]
+    assert ours.made.report["many_keys"] == places
+    for text, valid in (
+        ('{"free": {"z7": 1, "z2": 1}, "one": {"to": {"b1": 1, "b4": 1}, "kind": "b"}}', True),
+        ('{"free": {"z7": 1, "z7": 1}}', False),
+        ('{"one": {"to": {"b1": 1, "a4": 1}, "kind": "b"}}', False),
+    ):
+        assert ours.accepts(text) == valid, text
+
+
 def test_a_token_that_reads_a_key_of_what_it_opens_leaves_no_register() -> None:
     from toolc.compiler.lift.vocab import build_vocab
     from toolc.compiler.vocab.table import TokenTable
