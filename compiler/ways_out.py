@@ -1,10 +1,10 @@
 """Search for the end of a text byte by byte, where a bundle has no close tokens, as one with registers.
 
-Slow, and for tests. In the frame where a configuration stands, the nearest of these is looked for: the end of the
-frame; a required member that is missing; any other member; an inner frame.
+Slow, and for tests. In the frame where a configuration stands, it looks for the end of the frame; where there is none
+without a further member, for a required member that is missing; then for any other; then for an inner frame.
 
 Leaves out   bundles with close tokens (toolc/runtime/reference.py, `close_cell`).
-Invariants   a byte that is given may be read.
+Invariants   a symbol that is given may be read.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections import deque
 
 from toolc.runtime.format.ops import END_OF_TURN, KIND_BITS, KIND_MASK, POP, PUSH
 from toolc.runtime.reference import Configuration, Machine
+
+from .pushdown.members import is_required
 
 _MOST = 5_000  # states that one search looks at
 
@@ -23,7 +25,7 @@ class WaysOut:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         t = machine.bundle.tables
-        self._required = (t.mark[:, 4] > 0) & (t.mark[:, 4] % 2 == 0)  # of marks: that of a required member
+        self._required = [is_required(member) for member in t.mark[:, 4].tolist()]  # by mark
         self._bytes = [some[0] for some in machine.bytes_of_class.values()]
 
     def next_symbol(self, here: Configuration) -> int:

@@ -4,7 +4,7 @@ The trie of the vocabulary is walked from every cell of a frame that has members
 which such a frame goes on. A token on whose way some state tests the register is put into the check list, with the
 tests in terms of the register before the token: bits that the token sets itself are left out of their masks.
 
-Leaves out   the rules of states: registers.py. Rows: walk.py, chains.py.
+Leaves out   the rules of states: register_rules.py. Rows: walk.py, chains.py.
 Invariants   what is pushed within a token has a fresh register, whose tests pass (`reads_members_at_once`).
              A list only takes out: it may have tokens that the row does not have.
 """
@@ -27,12 +27,12 @@ from ..budget import Budget
 from ..pushdown.members import MembersClash
 from .register_rules import NEVER, PASSES, Frames, Rules, Test
 
-_QUOTE, _OPENER = ord('"'), ord("{")
+_QUOTE, _QUOTES, _OPENER = ord('"'), list(b"\"'"), ord("{")
 
 
 def reads_members_at_once(vocab: Vocab) -> bool:
     """Whether some token holds an opening brace and, behind it, two quotes: it could read a key of what it opens."""
-    quotes = np.concatenate([[0], np.cumsum(vocab.token_bytes == _QUOTE)])
+    quotes = np.concatenate([[0], np.cumsum(np.isin(vocab.token_bytes, _QUOTES))])
     place = np.flatnonzero(vocab.token_bytes == _OPENER)
     end = vocab.token_offset[np.searchsorted(vocab.token_offset, place, side="right")]
     return bool((quotes[end] - quotes[place] >= 2).any())
@@ -205,11 +205,13 @@ class _Conditions:
 
     def _longer(self, live: Test, own: int, asked: tuple[Test, ...], state: int) -> tuple[Test, int, tuple[Test, ...]]:
         rules = self.rules
+        if NEVER in asked:
+            return live, own, asked
         wants, mask = rules.entering.get(state, PASSES) if state >= 0 else rules.popping.get(~state, PASSES)
         mask &= ~own
         if wants and not mask:
             asked = (NEVER,)
-        elif wants and not (live[0] and live[1] & ~mask == 0):  # else it follows from the test at the beginning
+        elif wants and not any(one[0] and one[1] & ~mask == 0 for one in (live, *asked)):  # else it follows from that
             asked = *(one for one in asked if not one[0] or mask & ~one[1]), (wants, mask)  # those left out follow
         elif not wants and mask and (wants, mask) not in asked:
             asked = *asked, (wants, mask)
@@ -223,7 +225,7 @@ class CheckLists:
 
     def __init__(self, t: Tables, vocab: Vocab, frames: Frames, rules: Rules, budget: Budget) -> None:
         self.t, self.vocab, self.frames, self.rules, self.budget = t, vocab, frames, rules, budget
-        quotes = np.concatenate([[0], np.cumsum(vocab.node_byte == _QUOTE)])
+        quotes = np.concatenate([[0], np.cumsum(t.symbol_class[vocab.node_byte] == t.symbol_class[_QUOTE])])
         self.walked = _Walked(
             t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, t.delta, t.push,
             t.return_offset, t.return_, vocab.node_byte, vocab.node_depth, vocab.node_skip, vocab.node_token_offset,
@@ -339,26 +341,24 @@ class CheckLists:
         here[owner[good]] = True
         marked_symbol = here[t.return_offset]  # stack symbols with which a frame with members goes on
         needed = self._needed(marked_symbol)
+        if not needed.any():
+            return
+        if any(q in self.rules.bit or q in self.rules.entering for q in np.unique(value[good]).tolist()):
+            raise MembersClash  # a value ends where a key does
         points: dict[int, tuple[int, list[Exit]]] = {}
         nodes = self.walked.node_byte.size
-        first: dict[int, tuple[int, int]] = {}
-        for mode in range(t.modes):
-            exits = t.cell_exit[:, mode]
-            found, at = np.unique(exits, return_index=True)
-            for e, cell in zip(found.tolist(), at.tolist(), strict=True):
-                if e >= 0 and needed[e]:
-                    first.setdefault(e, (cell, mode))
         state_of = np.repeat(np.arange(t.states), t.cells_of("state_break"))
-        todo: list[int] = []
-        for e, (cell, mode) in first.items():
-            self.budget.check("")
-            q = int(state_of[cell])
-            c = counters(t.breaks[t.state_break[q]]).get(cell - int(t.state_cell[q]))
-            if c is None:
-                continue
-            self.walk([(0, nodes, q, c)], mode)
-            points[e] = mode, self.exits()
-            todo.append(e)
+        for mode in range(t.modes):
+            for cell in np.flatnonzero(needed[t.cell_exit[:, mode]] & (t.cell_exit[:, mode] >= 0)).tolist():
+                e, q = int(t.cell_exit[cell, mode]), int(state_of[cell])
+                if e in points:
+                    continue
+                self.budget.check("")
+                c = counters(t.breaks[t.state_break[q]]).get(cell - int(t.state_cell[q]))
+                if c is not None:  # some counter comes to this cell
+                    self.walk([(0, nodes, q, c)], mode)
+                    points[e] = mode, self.exits()
+        todo = list(points)
         while todo:
             self.budget.check("")
             e = todo.pop()
@@ -386,8 +386,6 @@ class CheckLists:
             q = value >> ACTION_BITS
             if owned != base or q == 0:
                 continue
-            if q in self.rules.bit or q in self.rules.entering:
-                raise MembersClash  # a value ends where a key does
             c = (saved, saved + 1, 0, 1)[value & ACTION_MASK]
             starts.append((node + 1, int(skip[node]), q, c))
         self.walk(starts, mode)

@@ -26,7 +26,7 @@ from toolc.runtime.format.tables import Tables
 from toolc.runtime.jit.memory import kernel
 
 from ..budget import Budget
-from ..pushdown.members import MembersClash
+from ..pushdown.members import MembersClash, bit_of, is_required
 
 _CHUNK = 4096  # cells whose ops are looked at together
 _QUOTE = ord('"')
@@ -40,7 +40,8 @@ class Frames:
     """The states of each frame, and the moves between them.
 
     Attributes:
-        member: int32 [states].
+        member: int32 [states]: 0, or what ../pushdown/members.py takes apart.
+        marked: bool [states]: of a frame that has states with a member.
         pops: bool [states]: whether it may pop.
         with_members: states of each frame that has some with a member.
     """
@@ -145,13 +146,10 @@ def _joined(moves, label):  # type: ignore[no-untyped-def]
 
 
 def _components(moves: np.ndarray, states: int) -> np.ndarray:
+    """int64 [states]: the least of the states that moves connect with each."""
     label = np.arange(states, dtype=np.int64)
     kept = moves[(moves > 1).all(axis=1)]  # the dead state and the finished one join no frames
     _joined(np.ascontiguousarray(kept), label)
-    for _ in range(64):  # parents come before, so labels settle at once; this is for chains of them
-        if (label[label] == label).all():
-            break
-        label = label[label]
     return label
 
 
@@ -206,13 +204,20 @@ class Rules:
 
 
 def put_rules(frames: Frames, states: np.ndarray, rules: Rules) -> None:
-    """The rules of the states of one frame."""
+    """Set the rules of the states of one frame.
+
+    A state is live if a member that may come next is missing, or if the end may come next and no required member is
+    missing. Where every required member may come next, too, one of the two holds.
+
+    Raises:
+        MembersClash: no single test says whether a state is live.
+    """
     member = dict(zip(states.tolist(), frames.member[states].tolist(), strict=True))
-    bit = {q: (one - 1) >> 1 for q, one in member.items() if one}
+    bit = {q: bit_of(one) for q, one in member.items() if one}
     required = 0
     for one in member.values():
-        if one and (one - 1) & 1:
-            required |= 1 << ((one - 1) >> 1)
+        if is_required(one):
+            required |= 1 << bit_of(one)
     keys = dict.fromkeys(member, 0)  # the members of which one may come next
     ends = {q: bool(frames.pops[q]) for q in member}  # whether the end may come before any member
     after: dict[int, list[int]] = {}
@@ -238,9 +243,9 @@ def put_rules(frames: Frames, states: np.ndarray, rules: Rules) -> None:
             rules.put(q, (1, 1 << bit[q]), bit[q], popping)
         elif ends[q] and required & ~keys[q] == 0:
             rules.put(q, PASSES, -1, popping)
-        elif not ends[q]:
-            rules.put(q, (1, keys[q]) if keys[q] else PASSES, -1, popping)
-        elif not keys[q]:
+        elif keys[q] and not ends[q]:
+            rules.put(q, (1, keys[q]), -1, popping)
+        elif ends[q] and not keys[q]:
             rules.put(q, (0, required), -1, popping)
         else:
             raise MembersClash

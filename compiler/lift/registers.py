@@ -19,7 +19,7 @@ from .register_rules import Frames, Rules, put_rules
 
 def has_members(tables: Tables) -> bool:
     """Whether some state is marked with a member."""
-    return bool(tables.mark[:, 4].any())
+    return bool(tables.mark[tables.state_mark, 4].any())
 
 
 def with_registers(tables: Tables, vocab: Vocab, budget: Budget) -> Tables:
@@ -30,13 +30,13 @@ def with_registers(tables: Tables, vocab: Vocab, budget: Budget) -> Tables:
     """
     if not has_members(tables):
         return tables
+    if reads_members_at_once(vocab):
+        raise MembersClash
     frames = Frames(tables, budget)
     rules = Rules(tables.states)
     for states in frames.with_members:
         budget.check("")
         put_rules(frames, states, rules)
-    if reads_members_at_once(vocab):
-        raise MembersClash
     return _without_close(CheckLists(tables, vocab, frames, rules, budget).tables())
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from toolc.runtime.format.ops import END_OF_TURN, KEEP, KIND_BITS, KIND_MASK
 
 from ..terminals.workspace import Workspace
-from .nodes import SPECIAL, NodePool
+from .nodes import CALL, REF, SPECIAL, NodePool
 
 if TYPE_CHECKING:
     from .marks import Marks
@@ -33,14 +33,14 @@ _MARK = re.compile(r"MEMBER_(\d+)_(REQUIRED|OPTIONAL)")
 
 
 class MembersClash(Exception):
-    """The frame of an object whose members stand in any order is not its own.
+    """No register can keep the members of some object: the spec is written anew without registers for it.
 
     Attributes:
         places: JSON pointers of the objects, where they are known; none: it may be any.
     """
 
     def __init__(self, places: Iterable[str] = ()) -> None:
-        super().__init__("the frame of an object whose members stand in any order is not its own")
+        super().__init__("no register can keep the members of an object")
         self.places = frozenset(places)
 
     def __reduce__(self) -> tuple[type[MembersClash], tuple[frozenset[str]]]:
@@ -53,8 +53,19 @@ def member_of(special: str) -> int:
     return 1 + 2 * int(found[1]) + (found[2] == "REQUIRED") if found else 0
 
 
+def is_required(member: int) -> bool:
+    """Whether an object needs a member."""
+    return member > 0 and member % 2 == 0
+
+
+def bit_of(member: int) -> int:
+    """The bit of a member."""
+    return (member - 1) >> 1
+
+
 def check_frames(nfa: Nfa, space: Workspace) -> None:
-    """Refuse objects with marks that share a frame with something else, as an alternative or since they are inlined.
+    """Refuse objects with marks that share a frame with something else, as an alternative or since they are inlined,
+    and those that are without a required member where they are deep inside of others.
 
     Raises MembersClash: names them.
     """
@@ -62,28 +73,41 @@ def check_frames(nfa: Nfa, space: Workspace) -> None:
     if not marked:
         return
     pool, facts = nfa.pool, nfa.facts
-    inlined = {one for one in nfa.choices.inlined if _has_marks(pool, one)}
-    source = np.repeat(np.arange(nfa.size), np.diff(nfa.edges.offset))[np.isin(nfa.edges.data[:, 0], list(marked))]
+    source = np.repeat(np.arange(nfa.size), np.diff(nfa.edges.offset))
+    read = np.isin(nfa.edges.data[:, 0], list(marked))
+    source, symbol = source[read], nfa.edges.data[read, 0]
     node = np.array([node for node, _ in nfa.instances])[nfa.instance]  # of the frame of every NFA state
     frames = np.unique(node[source])
     data, ends = space.pools["states"].flat()
     begin = ends[:-1][np.diff(ends) > 0]
     low, high = np.minimum.reduceat(node[data], begin), np.maximum.reduceat(node[data], begin)
     mixed = np.concatenate([low[low != high], high[low != high]])
-    clashing = inlined | set(frames[np.isin(frames, mixed)].tolist())
-    if frames[0] < 0 and not clashing:
-        raise MembersClash
-    if clashing:
+    clashing = {one for one in nfa.choices.inlined if marks_in(pool, one)}
+    clashing.update(frames[np.isin(frames, mixed)].tolist())
+    number = {nfa.mask(1 << END_OF_TURN + 1 + n): member_of(name) for n, name in enumerate(nfa.specials)}
+    for instance in np.unique(nfa.instance[source]).tolist():  # the shallow twin of a frame has only its least texts
+        held = {number[one] for one in np.unique(symbol[nfa.instance[source] == instance]).tolist()}
+        group = nfa.instances[instance][0]
+        if group >= 0 and any(is_required(one) for one in marks_in(pool, group) - held):
+            clashing.add(group)
+    if clashing or (frames < 0).any():  # the outermost frame is no object's, and has no place
         places = {pool.grammar.places.get(facts.rule_of(one), "") for one in clashing if one >= 0}
         raise MembersClash(places - {""})
 
 
-def _has_marks(pool: NodePool, group: int) -> bool:
-    """Whether there are marks in a group, those in groups inside of it left out."""
-    return any(
-        pool.nodes[n][0] == SPECIAL and member_of(pool.nodes[n][1])
-        for n in pool.below(pool.children(group)[0], through_calls=False)
-    )
+def marks_in(pool: NodePool, root: int) -> set[int]:
+    """The members whose marks are in a node, those in groups inside of it left out."""
+    found: set[int] = set()
+    todo, seen = [root], {root}
+    while todo:
+        n = todo.pop()
+        kind, *payload = pool.nodes[n]
+        if kind == SPECIAL and member_of(payload[0]):
+            found.add(member_of(payload[0]))
+        inside = () if kind == CALL else (pool.rules[payload[0]],) if kind == REF else pool.children(n)
+        todo += [one for one in inside if one not in seen]
+        seen.update(inside)
+    return found
 
 
 def without_marks(

@@ -89,9 +89,8 @@ TABLES: dict[str, Table] = {
     "symbol_mark": Table("stack symbols", "mark of the opening and closing symbols of a frame", ((0, "marks"),)),
     "mark": Table(
         "marks",
-        "(kind, age, tool set or -1 for any, ended, 0 or one more than twice the bit of the member whose key was just "
-        "read, and one more if it is required)",
-        ((UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, "tool sets"), (0, 2), (0, 1 << 17)),
+        "(kind, age, tool set or -1 for any, ended, member: 0, or 1 + 2 * its register bit + 1 if it is required)",
+        ((UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, "tool sets"), (0, 2), (0, 64 * MAX_REGISTER_WORDS + 1)),
         (5,),
         columns=("kind", "age", "tools", "ended", "member"),
     ),

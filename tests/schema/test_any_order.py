@@ -472,6 +472,18 @@ def test_objects_that_meet_in_one_place_leave_registers_to_the_others() -> None:
         assert ours.accepts(text) == valid, text
 
 
+def test_deep_inside_of_itself_an_object_needs_its_required_members() -> None:
+    """Beyond `soft_depth` it has only its least texts, which are without arrays."""
+    keys: dict[str, Any] = {f"k{n}": {"type": "integer"} for n in range(8)}
+    keys |= {"tags": {"type": "array", "items": {"$ref": "#"}}, "self": {"$ref": "#"}}
+    schema = {"type": "object", "properties": keys, "required": ["tags"], "additionalProperties": False}
+    ours, judge = Stepped(schema, soft_depth=1), Judge(schema)
+    for text in ('{"k1": 1}', '{"tags": []}'):
+        for _ in range(4):
+            assert judge.accepts(text) or not ours.accepts(text), text
+            text = f'{{"tags": [], "self": {text}}}'
+
+
 def test_a_token_that_reads_a_key_of_what_it_opens_leaves_no_register() -> None:
     from toolc.compiler.lift.vocab import build_vocab
     from toolc.compiler.vocab.table import TokenTable
