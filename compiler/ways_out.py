@@ -3,7 +3,7 @@
 Slow, and for tests. In the frame where a configuration stands, it looks for the end of the frame; where there is none
 without a further member, for a required member that is missing; then for any other; then for an inner frame.
 
-Leaves out   bundles with close tokens (toolc/runtime/reference.py, `close_cell`).
+Leaves out   bundles with close tokens (../runtime/reference.py, `close_cell`).
 Invariants   a symbol that is given may be read.
 """
 

@@ -3,7 +3,7 @@
 Takes tables that read a superset of the texts: members may come again, required ones may be missing; the states behind
 keys are marked with their member (../pushdown/members.py). Gives the tables that are exact.
 
-Leaves out   the tests (register_rules.py), the tokens (check_lists.py); their meaning: toolc/runtime/reference.py.
+Leaves out   the tests (register_rules.py), the tokens (check_lists.py); their meaning: ../../runtime/reference.py.
 """
 
 from __future__ import annotations
