@@ -277,7 +277,7 @@ def _machine(writer: Rules, shape: Objects) -> Machine | None:
     """The automaton of an object whose members are more than a list; None where they are one."""
     if writer.options.key_order == "any" and len(shape.named) > 0:
         any_order = writer.normaliser.any_order_machine(shape)
-        if any_order is not None and writer.subsets + len(any_order.moves) <= MAX_SUBSETS:
+        if any_order is not None and (not writer.subsets or writer.subsets + len(any_order.moves) <= MAX_SUBSETS):
             writer.subsets += len(any_order.moves)
             return any_order
     if object_is_plain(shape):

@@ -156,7 +156,7 @@ def _language(spec: Spec, tool: ToolSpec, argument: str, order: str) -> Compiled
     """The calls of an operation with this argument alone; None of one that is large, or has too many keys."""
     schema = {**tool.schema, "properties": {argument: tool.schema["properties"][argument]}, "required": [argument]}
     options = Options(relax=("uniqueItems",), key_order=order)
-    assembled = assembled_of(replace(spec, tools=(replace(tool, schema=schema),)), options, registers=False)[0]
+    assembled = assembled_of(replace(spec, tools=(replace(tool, schema=schema),)), options, ruled_out=None)[0]
     if assembled.many_keys:
         return None
     text = assembled.text
