@@ -164,13 +164,12 @@ def compile_spec(
     choice = choice_for(spec, tokenizer, options)
     options = with_choice(options, choice)
     clock = Clock(f"{spec.name}#", options, progress)
-    eos = () if eos is None else eos
+    stated = () if eos is None else eos, logits_width
     known: Known = {}
     clashes: list[MembersClash] = []
     with options.budget.ticking():
         while True:
             try:
-                stated = eos, logits_width
                 compiled = _compile_spec(spec, tokenizer, stated, options, clock, known, clashes)
                 compiled.report["chosen"] = None if choice is None else choice.why
                 return compiled

@@ -327,10 +327,13 @@ def _pieces(
     """
     found = []
     taken |= {name.lower().partition("__")[0] for name in taken}  # names inside of a piece begin with that of its root
-    for number, tool in enumerate(spec.tools):
+    origins = [f"{_name_of(spec, tool)}#{tool.pointer}" for tool in spec.tools]
+    if options.ruled_out:  # places in pieces begin with #, and equal pieces are one, whose places are those of a tool
+        inside = {f"#{place[len(one) :]}" for place in options.ruled_out for one in origins if place.startswith(one)}
+        options = replace(options, ruled_out=frozenset(inside))
+    for number, (tool, origin) in enumerate(zip(spec.tools, origins, strict=True)):
         if tool.name in rule_of or _refers_out(tool):
             continue
-        origin = f"{_name_of(spec, tool)}#{tool.pointer}"
         if tool.name not in known:
             tell("schema", number + 1, len(spec.tools), tool.name)
         closed = _is_closed(tool, options)

@@ -16,63 +16,60 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.kernels.step import act, op_in, phase, return_in
+from toolc.runtime.format.kernels.step import act, op_in, return_in
 from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
 from toolc.runtime.format.tables import Tables
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.selection.subset import counters
+from toolc.runtime.selection.trie_walk import Machine, Trie, cell_of
 
 from ..budget import Budget
 from ..pushdown.members import MembersClash
 from .register_rules import NEVER, PASSES, Frames, Rules, Test
 
-_QUOTE, _QUOTES, _OPENER = ord('"'), list(b"\"'"), ord("{")
+_QUOTE, _OPENER = ord('"'), ord("{")
 
 
 def reads_members_at_once(vocab: Vocab) -> bool:
     """Whether some token holds an opening brace and, behind it, two quotes: it could read a key of what it opens."""
-    quotes = np.concatenate([[0], np.cumsum(np.isin(vocab.token_bytes, _QUOTES))])
     place = np.flatnonzero(vocab.token_bytes == _OPENER)
     end = vocab.token_offset[np.searchsorted(vocab.token_offset, place, side="right")]
-    return bool((quotes[end] - quotes[place] >= 2).any())
+    text = vocab.token_bytes.tobytes()
+    behind = {text[begin:stop] for begin, stop in zip(place.tolist(), end.tolist(), strict=True)}
+    return any(one.count(b'"') + one.count(b"'") > 1 for one in behind)
 
 
-class _Walked(NamedTuple):
-    """Tables that say how symbols are read, the trie of the vocabulary, and what the rules ask."""
+class _Asked(NamedTuple):
+    """What a walk has to know of registers.
 
-    symbol_class: np.ndarray
-    state_cell: np.ndarray
-    state_break: np.ndarray
-    breaks: np.ndarray
-    cell_delta: np.ndarray
-    cell_default: np.ndarray
-    delta: np.ndarray
-    push: np.ndarray
-    return_offset: np.ndarray
-    return_: np.ndarray
-    node_byte: np.ndarray
-    node_depth: np.ndarray
-    node_skip: np.ndarray
-    node_token_offset: np.ndarray
-    quoted: np.ndarray
-    calm: np.ndarray
+    Attributes:
+        ruled: int32 [states]: not 0 where entering the state, or a pop from it, has a rule.
+        calm: bool [states]: what is read from it up to the next quote stays in the frame, in states without rules.
+        quoted: bool [nodes]: a quote is in the subtree of the node, its own byte included.
+    """
+
     ruled: np.ndarray
+    calm: np.ndarray
+    quoted: np.ndarray
 
 
 @kernel()
-def _walk(m, starts, count, mode, st, frames, events, records, exits, result):  # type: ignore[no-untyped-def]
+def _walk(m, t, asked, starts, count, mode, st, frames, events, records, exits, result):  # type: ignore[no-untyped-def]
     """Walk parts of the trie, for the tokens on whose way the register of the frame is asked, or with which it is left.
 
     Args:
-        m: `_Walked`. quoted bool [nodes]: a quote is in the node's subtree, or is its own byte; calm bool [states];
-            ruled int32 [states]: not 0 where entering the state asks or sets something.
-        starts: int32 [·, 4]: first node, node after the last, state, counter; `count` of them.
+        m, t: the tables and the trie (toolc/runtime/selection/trie_walk.py);  asked: `_Asked`.
+        starts: int32 [·, 4], of which `count` are walked: first node, node after the last, state, counter. They are
+            apart, so a node is met once at most.
+        mode: of the tokens where they begin.
         st: int32 [longest token + 2, 5]: state, counter, top frame or -1, cell, last event or -1.
-        events: int32 [·, 2], receives the event before, or -1, and a state that is entered, or ~state: left by a pop.
-        records: int32 [·, 2], receives node and event of tokens on whose way there was an event.
-        exits: int32 [·, 3], receives node, return set and event where the frame is left.
-        result: int64 [3], receives how many of each; events or records may not be more than there is room for: -1.
+        frames: int32 [longest token + 2, 3]: stack symbol, saved counter, frame beneath.
+        events: int32 [nodes, 2], receives the event before, or -1, and a state that is entered, or ~state: left by a
+            pop.
+        records: int32 [nodes, 2], receives node and event of tokens on whose way there was an event.
+        exits: int32 [nodes, 3], receives node, return set and event, or -1, where the frame is left.
+        result: int64 [3], receives how many records, exits and events.
     """
     found = 0
     left = 0
@@ -82,30 +79,27 @@ def _walk(m, starts, count, mode, st, frames, events, records, exits, result):  
         end = starts[s, 1]
         if i >= end:
             continue
-        base = m.node_depth[i] - 1
+        base = t.node_depth[i] - 1
         q0 = starts[s, 2]
         st[base, 0] = q0
         st[base, 1] = starts[s, 3]
         st[base, 2] = -1
-        st[base, 3] = m.state_cell[q0] + phase(m.breaks, m.state_break[q0], np.int64(starts[s, 3]))
+        st[base, 3] = cell_of(m, q0, starts[s, 3])
         st[base, 4] = -1
         while i < end:
-            depth = m.node_depth[i]
+            depth = t.node_depth[i]
             q = st[depth - 1, 0]
             c = st[depth - 1, 1]
             top = st[depth - 1, 2]
             event = st[depth - 1, 4]
             cell = st[depth - 1, 3]
-            if m.calm[q] and top < 0 and not m.quoted[i] and event < 0:
-                i = m.node_skip[i]
+            if asked.calm[q] and top < 0 and not asked.quoted[i] and event < 0:
+                i = t.node_skip[i]
                 continue
-            op = op_in(m.delta, m.cell_delta[cell], m.cell_default[cell], m.symbol_class[m.node_byte[i]])
+            op = op_in(m.delta, m.cell_delta[cell], m.cell_default[cell], m.symbol_class[t.node_byte[i]])
             if op == 0:
-                i = m.node_skip[i]
+                i = t.node_skip[i]
                 continue
-            if happened + 1 >= events.shape[0] or found >= records.shape[0] or left >= exits.shape[0]:
-                result[0] = -1
-                return
             kind = op & KIND_MASK
             value = op >> KIND_BITS
             inside = True
@@ -126,15 +120,15 @@ def _walk(m, starts, count, mode, st, frames, events, records, exits, result):  
                 top = frames[top, 2]
             else:
                 inside = False
-                if m.ruled[q]:
+                if asked.ruled[q]:
                     events[happened, 0] = event
                     events[happened, 1] = ~q
                     event = happened
                     happened += 1
             if inside and q == 0:
-                i = m.node_skip[i]
+                i = t.node_skip[i]
                 continue
-            if inside and top < 0 and m.ruled[q]:
+            if inside and top < 0 and asked.ruled[q]:
                 events[happened, 0] = event
                 events[happened, 1] = q
                 event = happened
@@ -144,9 +138,9 @@ def _walk(m, starts, count, mode, st, frames, events, records, exits, result):  
                 exits[left, 1] = value
                 exits[left, 2] = event
                 left += 1
-                i = m.node_skip[i]
+                i = t.node_skip[i]
                 continue
-            if event >= 0 and m.node_token_offset[i + 1] > m.node_token_offset[i]:
+            if event >= 0 and t.node_token_offset[i + 1] > t.node_token_offset[i]:
                 records[found, 0] = i
                 records[found, 1] = event
                 found += 1
@@ -154,8 +148,8 @@ def _walk(m, starts, count, mode, st, frames, events, records, exits, result):  
             st[depth, 1] = c
             st[depth, 2] = top
             st[depth, 4] = event
-            if m.node_skip[i] > i + 1:
-                st[depth, 3] = m.state_cell[q] + phase(m.breaks, m.state_break[q], np.int64(c))
+            if t.node_skip[i] > i + 1:
+                st[depth, 3] = cell_of(m, q, c)
             i += 1
     result[0] = found
     result[1] = left
@@ -225,19 +219,21 @@ class CheckLists:
 
     def __init__(self, t: Tables, vocab: Vocab, frames: Frames, rules: Rules, budget: Budget) -> None:
         self.t, self.vocab, self.frames, self.rules, self.budget = t, vocab, frames, rules, budget
-        quotes = np.concatenate([[0], np.cumsum(t.symbol_class[vocab.node_byte] == t.symbol_class[_QUOTE])])
-        self.walked = _Walked(
-            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, t.delta, t.push,
-            t.return_offset, t.return_, vocab.node_byte, vocab.node_depth, vocab.node_skip, vocab.node_token_offset,
-            quotes[vocab.node_skip] > quotes[:-1], frames.calm(rules.of_state > 0), rules.of_state,
-        )  # fmt: skip
+        quotes = np.zeros(vocab.node_byte.size + 1, np.int32)
+        np.cumsum((t.symbol_class[:256] == t.symbol_class[_QUOTE])[vocab.node_byte], out=quotes[1:])
+        self.machine = Machine.of(t, t.delta)
+        self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))
+        quoted = quotes[vocab.node_skip] > quotes[:-1]
+        self.asked = _Asked(rules.of_state, frames.calm(rules.of_state > 0), quoted)
         self._st = np.zeros((vocab.longest + 2, 5), np.int32)
         self._frames = np.zeros((vocab.longest + 2, 3), np.int32)
-        nodes = vocab.node_byte.size + 1
+        nodes = vocab.node_byte.size
         self._events = np.zeros((nodes, 2), np.int32)
         self._records = np.zeros((nodes, 2), np.int32)
         self._exits = np.zeros((nodes, 3), np.int32)
         self._result = np.zeros(3, np.int64)
+        self._ordinary = np.ones(vocab.size, bool)  # special tokens are never read by their bytes
+        self._ordinary[t.special_token] = False
         self.conditions = _Conditions(rules)
         self.lists: dict[bytes, int] = {b"": 0}
         self.rows: list[np.ndarray] = [np.zeros((0, 3), np.int32)]
@@ -248,11 +244,9 @@ class CheckLists:
         """Walk parts of the trie, from a configuration each; what is found is in `_records` and so on."""
         begin = np.array(starts, np.int32).reshape(-1, 4)
         _walk(
-            self.walked, begin, len(starts), mode, self._st, self._frames, self._events, self._records, self._exits,
-            self._result,
+            self.machine, self.trie, self.asked, begin, len(starts), mode, self._st, self._frames, self._events,
+            self._records, self._exits, self._result,
         )  # fmt: skip
-        if self._result[0] < 0:
-            raise MembersClash
 
     def exits(self) -> list[Exit]:
         """Where the last walk left the frame."""
@@ -267,12 +261,9 @@ class CheckLists:
         """
         conditions = self.conditions
         found: list[int] = []
-        after, known = conditions.after, conditions._after
         start = conditions.begin(live)
         for before, state in self._events[: self._result[2]].tolist():
-            at = start if before < 0 else found[before]
-            number = known.get((at, state))
-            found.append(after(at, state) if number is None else number)
+            found.append(conditions.after(start if before < 0 else found[before], state))
         if not found and not special:
             return 0
         first = np.array([conditions.first[n] for n in found] + [0], np.int32)
@@ -290,7 +281,7 @@ class CheckLists:
         place = np.repeat(offset[node] - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
         event = np.repeat(event, count)
         rows = np.stack([self.vocab.node_tokens[place], first[event], second[event]], axis=1)
-        rows = rows[~np.isin(rows[:, 0], self.t.special_token)]  # which are never read by their bytes
+        rows = rows[self._ordinary[rows[:, 0]]]
         if special:
             rows = np.concatenate([rows, [(token, test, 0) for token, test in special]])
         rows = np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")], np.int32)
@@ -305,7 +296,7 @@ class CheckLists:
 
     def cells(self) -> None:
         """The check lists of the cells of frames with members."""
-        t, nodes = self.t, self.walked.node_byte.size
+        t, nodes = self.t, self.trie.node_byte.size
         special = list(zip(t.special_token.tolist(), t.special_symbol.tolist(), strict=True))
         for q in np.flatnonzero(self.frames.marked).tolist():
             self.budget.check("")
@@ -346,7 +337,7 @@ class CheckLists:
         if any(q in self.rules.bit or q in self.rules.entering for q in np.unique(value[good]).tolist()):
             raise MembersClash  # a value ends where a key does
         points: dict[int, tuple[int, list[Exit]]] = {}
-        nodes = self.walked.node_byte.size
+        nodes = self.trie.node_byte.size
         state_of = np.repeat(np.arange(t.states), t.cells_of("state_break"))
         for mode in range(t.modes):
             for cell in np.flatnonzero(needed[t.cell_exit[:, mode]] & (t.cell_exit[:, mode] >= 0)).tolist():
@@ -378,7 +369,7 @@ class CheckLists:
 
     def _below(self, g: int, held: list[Exit], saved: int, mode: int, chain: int) -> list[Exit]:
         """Walk on below a stack symbol: sets the check list of a chain cell, if any, and gives the exits."""
-        t, skip = self.t, self.walked.node_skip
+        t, skip = self.t, self.trie.node_skip
         starts: list[tuple[int, int, int, int]] = []
         for node, r in held:
             base = int(t.return_offset[g])

@@ -227,10 +227,10 @@ def put_rules(frames: Frames, states: np.ndarray, rules: Rules) -> None:
             if to in bit:
                 keys[q] |= 1 << bit[to]
         after[q] = [to for to in after[q] if to not in bit]
-    order, changed = _last_first(after), True
+    changed = True
     while changed:
         changed = False
-        for q in order:
+        for q in sorted(after, reverse=True):  # most states lead to such as were found later
             found, end = keys[q], ends[q]
             for to in after[q]:
                 found |= keys[to]
@@ -249,20 +249,3 @@ def put_rules(frames: Frames, states: np.ndarray, rules: Rules) -> None:
             rules.put(q, (0, required), -1, popping)
         else:
             raise MembersClash
-
-
-def _last_first(after: dict[int, list[int]]) -> list[int]:
-    """The states, each behind those that it leads to, but for circles."""
-    order: list[int] = []
-    seen: set[int] = set()
-    for root in after:
-        todo = [(root, False)]
-        while todo:
-            q, left = todo.pop()
-            if left:
-                order.append(q)
-            elif q not in seen:
-                seen.add(q)
-                todo.append((q, True))
-                todo += [(to, False) for to in after[q] if to not in seen]
-    return order

@@ -33,6 +33,7 @@ from ..lift.lift import lift
 from ..lift.reachable_thresholds import thresholds_ahead
 from ..passes import Pass
 from ..progress import tell
+from ..pushdown.members import MembersClash
 from ..pushdown.pushdown import Automaton, build_automaton
 from ..schema.report import at
 from ..vocab.encode import Encode
@@ -132,12 +133,15 @@ class _Linker:
         self._entries: dict[Entry, Entry] = {}  # by which part, and which entry of it, a unit can be called
         self.reused = 0
         self._skip = skip
+        self._clashes: dict[bytes, MembersClash] = {}  # units with objects that no register fits, and that need such
         self._failed: dict[bytes, ToolcError] = {}  # units that passed a limit or are refused, and those that need them
 
     def link(self, jobs: int | None) -> Linked | RefusedTools:
         work = grouped(self.whole) if Pass.TOOL_GROUPS.on else self.whole.units
         units = [one for unit in work for one in self._possible(unit)]
         self._units(units, jobs)
+        if self._clashes:
+            raise MembersClash.of_all(self._clashes.values())
         if self._failed:
             return self._refused()
         self.parts = {one.digest: self.parts[one.digest] for unit in units for one in self._made_of(unit)}
@@ -177,7 +181,12 @@ class _Linker:
                 below = next((self._failed[digest] for digest, _ in unit.imports if digest in self._failed), None)
                 if below is not None:
                     raise below
+                clash = next((self._clashes[digest] for digest, _ in unit.imports if digest in self._clashes), None)
+                if clash is not None:
+                    raise clash
                 self._keep(unit, self._unit(unit))
+            except MembersClash as error:
+                self._clashes[unit.digest] = error
             except (Apart, ToolcError) as error:
                 if not isinstance(unit, Group):
                     if isinstance(error, Apart) or self.budget.is_late:
@@ -197,7 +206,7 @@ class _Linker:
             if hands != 1 and made >= ALONE and left > 1 and seconds * left > WORTH:
                 from .workers import spread
 
-                errors = (ToolcError, Apart)
+                errors = (ToolcError, Apart, MembersClash)
                 failed = spread(missing[n:], self.parts, self._unit, self._keep, errors, hands, seconds, self.budget)
                 hands = 1
 

@@ -43,6 +43,12 @@ class MembersClash(Exception):
         super().__init__("no register can keep the members of an object")
         self.places = frozenset(places)
 
+    @staticmethod
+    def of_all(clashes: Iterable[MembersClash]) -> MembersClash:
+        """One of several, whose places are known if those of each are."""
+        places = [clash.places for clash in clashes]
+        return MembersClash(frozenset().union(*places) if all(places) else ())
+
     def __reduce__(self) -> tuple[type[MembersClash], tuple[frozenset[str]]]:
         return MembersClash, (self.places,)
 

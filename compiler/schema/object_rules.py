@@ -79,21 +79,21 @@ def _fits_register(writer: Rules, shape: Objects) -> bool:
     options = writer.options
     if options.key_order != "any" or not options.registers or writer.place_of_rule in options.ruled_out:
         return False
-    if writer.encoding.sorted_too or not object_is_plain(shape):
-        return False
+    if writer.encoding.sorted_too or writer.encoding.bare_key is not None or not object_is_plain(shape):
+        return False  # a token could read a key without quotes together with the brace before it
     return REGISTER_KEYS < sum(writer.normaliser.alive(value) for _, value in shape.named) <= MAX_REGISTER_BITS
 
 
 def _by_register(writer: Rules, shape: Objects, hint: str) -> Expr:
     """An object as a loop over its members; marks behind the keys keep each at most once, and those required in."""
-    bare, required = writer.encoding.bare_key, set(shape.required)
+    required = set(shape.required)
     options: list[Expr] = []
     for name, value in shape.named:
         if value is not None and writer.normaliser.alive(value):
-            key = sequence(key_expr(writer, name, bare), ir.member(len(options), name in required))
+            key = sequence(key_expr(writer, name, None), ir.member(len(options), name in required))
             options.append(sequence(key, writer.colon, writer.value(value, name)))
-    quotes = writer.encoding.quotes if bare is None else (bare,)
-    more = _open(writer, shape, Members(writer.comma, writer.blank, _named, _opened, quotes), hint)
+    members = Members(writer.comma, writer.blank, _named, _opened, writer.encoding.quotes)
+    more = _open(writer, shape, members, hint)
     if more is not None:
         options.append(more)
     writer.restrictions.add("minimal-escapes")

@@ -42,6 +42,14 @@ class Machine(NamedTuple):
     return_offset: np.ndarray
     return_: np.ndarray
 
+    @staticmethod
+    def of(t: Tables, before: np.ndarray) -> Machine:
+        """Those of tables; `before` is their delta with the transitions that were taken out."""
+        return Machine(
+            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, t.delta,
+            before, t.push, t.return_offset, t.return_,
+        )  # fmt: skip
+
 
 class Trie(NamedTuple):
     """The trie of a vocabulary."""
@@ -150,10 +158,7 @@ class Walker:
 
     def __init__(self, tables: Tables, vocab: Vocab, before: np.ndarray) -> None:
         t = tables
-        self.machine = Machine(
-            t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, t.delta,
-            before, t.push, t.return_offset, t.return_,
-        )  # fmt: skip
+        self.machine = Machine.of(t, before)
         self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))
         self._st = np.zeros((vocab.longest + 2, 4), np.int32)
         self._frames = np.zeros((vocab.longest + 2, 3), np.int32)

@@ -138,3 +138,14 @@ def test_the_rest_of_a_call_is_written(protocol: str) -> None:
         members = list(arguments["at"].items())
         if b'"%s"' % members[-1][0].encode() in text[begin:cut]:  # members that were written stay
             assert write_call(reader, "deep", {"at": dict(members[1:])}) is None
+
+
+def test_keys_without_quotes_are_kept_by_no_register() -> None:
+    """A token could read such a key together with the brace before it, and nothing would look at the register."""
+    keys = {f"k{n}x": {"type": "integer"} for n in range(12)}  # none begins another
+    inner = {"type": "object", "properties": keys, "required": ["k3x"], "additionalProperties": False}
+    schema = {"type": "object", "properties": {"at": inner}, "required": ["at"]}
+    tools = [{"type": "function", "function": {"name": "deep", "parameters": schema}}]
+    compiled = compile_tools(tools, "builtin", options=Options(key_order="any", protocol="functiongemma"))
+    assert not compiled.bundle.tables.has_registers
+    assert compiled.report["many_keys"] == ["spec#/0/function/parameters/properties/at"]

@@ -472,6 +472,25 @@ def test_objects_that_meet_in_one_place_leave_registers_to_the_others() -> None:
         assert ours.accepts(text) == valid, text
 
 
+def test_tools_whose_objects_meet_leave_registers_to_the_others() -> None:
+    """Parts of a spec are compiled apart; a place is that of the tool."""
+    from toolc.compiler import Options, compile_tools
+
+    def large(stem: str) -> dict[str, Any]:
+        keys = {f"{stem}{n}": {"type": "integer"} for n in range(12)}
+        return {"type": "object", "properties": keys, "additionalProperties": False}
+
+    def tool(name: str) -> dict[str, Any]:
+        two = [{"type": "object", "properties": {"kind": {"const": k}, "to": large(name + k)}} for k in "ab"]
+        keys = {"one": {"anyOf": [{**one, "additionalProperties": False} for one in two]}, "free": large(name)}
+        return {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": keys}}}
+
+    tools = [tool(name) for name in "uvwxyz"]
+    made = compile_tools(tools, "builtin", options=Options(key_order="any", protocol="hermes", jobs=1))
+    assert made.bundle.tables.has_registers
+    assert len(made.report["many_keys"]) == 12 and all(place.endswith("/to") for place in made.report["many_keys"])
+
+
 def test_deep_inside_of_itself_an_object_needs_its_required_members() -> None:
     """Beyond `soft_depth` it has only its least texts, which are without arrays."""
     keys: dict[str, Any] = {f"k{n}": {"type": "integer"} for n in range(8)}
