@@ -102,7 +102,7 @@ def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, own)
     return out
 
 
-@kernel(**BARE)
+@kernel(inline="always", **BARE)  # see `_walk`
 def row_at(m, q, c):  # type: ignore[no-untyped-def]
     """The op row of a state at a counter value."""
     row = m.state_row[q]
