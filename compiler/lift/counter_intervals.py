@@ -19,7 +19,7 @@ from ..terminals.workspace import ADD_ONE
 from .children import next_child
 
 
-@kernel(**BARE)
+@kernel(inline="always", **BARE)
 def _common(m, q, symbol, low, high):  # type: ignore[no-untyped-def]
     """The op of a state on a symbol at counter values from ``low`` to ``high``, and the first and last value that has
     it; all others are dead, or the op is -1."""
@@ -43,7 +43,7 @@ def _common(m, q, symbol, low, high):  # type: ignore[no-untyped-def]
     return op, first, last
 
 
-@kernel(**BARE)
+@kernel(inline="always", **BARE)
 def _alive(m, q, low, high, out, level):  # type: ignore[no-untyped-def]
     """Write the bytes on which a state lives at one of some counter values."""
     for word in range(4):
@@ -93,17 +93,17 @@ def descend_counting(m, ahead, packed, children, root, q, place, low, high, spac
         target = op >> KIND_BITS
         low, high = first - inc, last - inc
         leads_on = op & KIND_MASK <= ADD_ONE and ahead.offset[target + 1] > ahead.offset[target] and after > i + 1
-        if not leads_on and count > 0 and below[count - 1, 3] == i and below[count - 1, 4] == parent:
-            if below[count - 1, 0] == low and below[count - 1, 1] == high:
-                below[count - 1, 3] = after
+        if not leads_on and count > 0 and below[3, count - 1] == i and below[4, count - 1] == parent:
+            if below[0, count - 1] == low and below[1, count - 1] == high:
+                below[3, count - 1] = after
                 continue
         if not leads_on or packed[i, 0] >> 62 & 1 or m.narrow_state[target]:
-            below[count, 0], below[count, 1], below[count, 2], below[count, 3] = low, high, i, after
-            below[count, 4], below[count, 5], below[count, 6] = parent, q, first
-            below[count, 7] = 1  # so that a walk tells whether it has looked at a threshold
+            below[0, count], below[1, count], below[2, count], below[3, count] = low, high, i, after
+            below[4, count], below[5, count], below[6, count] = parent, q, first
+            below[7, count] = 1  # so that a walk tells whether it has looked at a threshold
             if leads_on:
-                below[count, 3], below[count, 13] = -1, m.narrow_state[target]
-                below[count, 10] = below[count, 11] = below[count, 12] = 0
+                below[3, count], below[13, count] = -1, m.narrow_state[target]
+                below[10, count] = below[11, count] = below[12, count] = 0
             count += 1
         if not leads_on:
             continue

@@ -42,8 +42,8 @@ from .region_rows import RegionRows, Regions
 from .rows import RowStore
 from .slice_simulation import UNKNOWN, UNLIMITED, choose_slices, exclude, units_beside
 from .vocab_tries import NOTHING, STRAYS_TOO, Words
-from .walk import MOST_VALUES, Machine, Walkable, rows_at, walk_chains, walk_states
-from .walk_results import Pieces
+from .walk import Machine, Walkable, rows_at, walk_chains, walk_states
+from .walk_results import MOST_VALUES, Pieces
 
 _PROBE = np.frombuffer(b"aZ0 _e", np.uint8)  # see choose_slices
 _BATCH = 2048  # walks between two looks at the clock

@@ -26,7 +26,6 @@ from .counter_intervals import descend_counting
 from .walk_results import HEAD, intern_piece, piece_at
 
 _NEVER = 1 << 40  # no counter comes so far
-MOST_VALUES = 64  # of a counter that one walk is for
 
 
 class Machine(NamedTuple):
@@ -103,7 +102,7 @@ def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, own)
     return out
 
 
-@kernel(**BARE)
+@kernel(inline="always", **BARE)  # see `_walk`
 def row_at(m, q, c):  # type: ignore[no-untyped-def]
     """The op row of a state at a counter value."""
     row = m.state_row[q]
@@ -305,14 +304,15 @@ def _remember(memo, op_and_byte, place, n, until):  # type: ignore[no-untyped-de
 
 
 @kernel(**BARE)
-def _next_change(below, parts, value, last):  # type: ignore[no-untyped-def]
-    """The first counter value at which other parts are found than at one, see `Space`; at most that behind the last."""
-    found = last + 1
+def _mark_changes(below, parts, c, last, changes):  # type: ignore[no-untyped-def]
+    """Note at which counter values, from the second to that behind the last, other parts are found than at the one
+    before, see `Space`."""
+    for value in range(last - c + 2):
+        changes[value] = False
+    changes[last - c + 1] = True
     for k in range(parts):
-        for edge in (below[k, 0], below[k, 1] + 1):
-            if value < edge < found:
-                found = edge
-    return found
+        changes[max(below[0, k] - c, 0)] = True
+        changes[min(below[1, k], last) + 1 - c] = True
 
 
 @kernel(**BARE)
@@ -406,25 +406,25 @@ def walk_states(  # type: ignore[no-untyped-def]
                         parts = descend_counting(m, ahead, t.packed, t.children, root, q, place, c, last, space)
                     else:
                         parts = np.int64(1)
-                        below[0, 0], below[0, 1], below[0, 2], below[0, 3] = c, c, place, t.skip[place]
-                        below[0, 4], below[0, 5], below[0, 6], below[0, 7] = root, q, c, 0
+                        below[0, 0], below[1, 0], below[2, 0], below[3, 0] = c, c, place, t.skip[place]
+                        below[4, 0], below[5, 0], below[6, 0], below[7, 0] = root, q, c, 0
                     result[0], result[1] = begin, begin2
                     failed = parts < 0
                     for part in range(parts):
-                        if below[part, 3] < 0:
-                            result[0] = _take(t, below[part, 2], pieces, result[0])
+                        if below[3, part] < 0:
+                            result[0] = _take(t, below[2, part], pieces, result[0])
                         else:
-                            segment[0, 0], segment[0, 1], segment[0, 5] = below[part, 2], below[part, 3], below[part, 4]
-                            segment[0, 2], segment[0, 3], segment[0, 4] = below[part, 5], below[part, 6], below[part, 7]
+                            segment[0, 0], segment[0, 1], segment[0, 5] = below[2, part], below[3, part], below[4, part]
+                            segment[0, 2], segment[0, 3], segment[0, 4] = below[5, part], below[6, part], below[7, part]
                             _walk(m, t, segment, 1, mode, st, frames, pieces, result[0], data2, result[1], result)
                             failed |= last > c and result[2] > 0
                             for k in range(4):
-                                below[part, 10 + k] = result[2 + k]
-                        below[part, 8], below[part, 9] = result[0] - begin, result[1] - begin2
+                                below[10 + k, part] = result[2 + k]
+                        below[8, part], below[9, part] = result[0] - begin, result[1] - begin2
                     for k in range(4):
                         result[2 + k] = 0
                         for part in range(parts):
-                            result[2 + k] = max(result[2 + k], below[part, 10 + k])
+                            result[2 + k] = max(result[2 + k], below[10 + k, part])
                     if failed:
                         last = c
                         _remember(memo, op << 8 | x, apart, np.int64(0), np.int64(0))
@@ -438,9 +438,12 @@ def walk_states(  # type: ignore[no-untyped-def]
                 if last > c:
                     n = np.int64(-1)
                     value = c
+                    _mark_changes(below, parts, c, last, space.changes)
                     while value <= last and room(pieces, piece_offset, piece_table, piece_count, limits[2]):
                         lower = piece_at(memo.pieces, source, parts, value, space)
-                        beyond = _next_change(below, parts, value, last)
+                        beyond = value + 1
+                        while not space.changes[beyond - c]:
+                            beyond += 1
                         _remember(memo, op << 8 | x, 2 * value + 1, lower, beyond)
                         if value == c:
                             n, until = lower, beyond

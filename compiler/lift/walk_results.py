@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.jit.memory import BARE, kernel
+from toolc.runtime.jit.memory import BARE, kernel, read_int, read_long, write_int
 
 from ..terminals.pool import Pool, intern, room
 
@@ -25,18 +25,20 @@ HEAD = 4  # numbers before the tokens of a piece
 _SLOTS = 1 << 16
 _BY_VALUE = 1 << 12  # walks that a state may have at values near a threshold
 _ROUND_BITS = 20  # 23 are there
+MOST_VALUES = 64  # of a counter that one walk is for
 
 
 class Space(NamedTuple):
     """What walks along the first bytes of states work in.
 
     segment int32 [1, 6], result int64 [6]: see `_walk` (walk.py).
-    below int64 [·, 14]: *parts* of what lies below a place, in the order of the trie. First of each stands from which
+    below int64 [14, ·]: *parts* of what lies below a place, in the order of the trie. First of each stands from which
     to which value of the counter it is found; then what is walked: places of its first node, after its last, and of the
     parent, state, counter, increments; or a single node that is entered, and -1 for the place after the last. Last
     stand the tokens and records that were found, so far, and numbers 2 to 5 of the walk's result.
     way int64 [depth, 7]: by depth a place, that of its next child, and that after the last; state, increments, first
     and last value;  bytes_ uint64 [depth, 4]: bytes, as in children.py.
+    changes bool [MOST_VALUES + 2]: by value, from the first one on, whether other parts are found than before it.
     firsts int64 [256, 4]: of the first bytes of a state the place, the byte, the piece, and below which counter value
     it is that one.
     """
@@ -46,16 +48,16 @@ class Space(NamedTuple):
     below: np.ndarray
     way: np.ndarray
     bytes_: np.ndarray
+    changes: np.ndarray
     firsts: np.ndarray
 
     @staticmethod
     def make(parts: int, depth: int) -> Space:
         """With room for what lies below a place in so many parts, in a trie of this depth."""
-        below = np.empty((parts + 4, 14), np.int64)  # pages that nobody writes to cost nothing
+        below = np.empty((14, parts + 4), np.int64)  # pages that nobody writes to cost nothing
         way, bytes_ = np.zeros((depth + 1, 7), np.int64), np.zeros((depth + 1, 4), np.uint64)
-        return Space(
-            np.zeros((1, 6), np.int32), np.zeros(6, np.int64), below, way, bytes_, np.zeros((256, 4), np.int64)
-        )
+        changes, firsts = np.zeros(MOST_VALUES + 2, np.bool_), np.zeros((256, 4), np.int64)
+        return Space(np.zeros((1, 6), np.int32), np.zeros(6, np.int64), below, way, bytes_, changes, firsts)
 
 
 class Memo(NamedTuple):
@@ -181,23 +183,35 @@ def piece_at(pieces, source, parts, value, space):  # type: ignore[no-untyped-de
         source: number of the piece of all that was found in these ``parts`` parts.
     """
     data, offset, table, count = pieces
-    below = space.below
+    size = 8 * space.below.shape[1]
+    low = space.below.ctypes.data
+    high, most, tallest, pushed, narrowed = (
+        low + size,
+        low + 10 * size,
+        low + 11 * size,
+        low + 12 * size,
+        low + 13 * size,
+    )
+    tokens = data.ctypes.data
     begin = np.int64(offset[count[0]])
-    for k in range(3):
-        data[begin + k] = 0
+    head = np.int64(0), np.int64(0), np.int64(0)
     first, end = np.int64(offset[source]) + HEAD, begin + HEAD
-    for column in range(8, 10):  # tokens, then records
-        last = np.int64(0)
+    for column in range(8, 10 if space.below[9, parts - 1] > 0 else 9):  # tokens, then records
+        last, ends = np.int64(0), low + column * size
         for k in range(parts):
-            if below[k, 0] <= value <= below[k, 1]:
-                for i in range(first + last, first + below[k, column]):
-                    data[end] = data[i]
+            beyond = read_long(ends, k)
+            if read_long(low, k) <= value <= read_long(high, k):
+                for i in range(last, beyond):
+                    write_int(tokens, end, read_int(tokens, first + i))
                     end += 1
-                data[begin] = max(data[begin], below[k, 10])
-                data[begin + 1] = max(data[begin + 1], below[k, 11])
-                data[begin + 2] |= below[k, 12] | below[k, 13] << 1
-            last = below[k, column]
+                head = (
+                    max(head[0], read_long(most, k)),
+                    max(head[1], read_long(tallest, k)),
+                    head[2] | read_long(pushed, k) | read_long(narrowed, k) << 1,
+                )
+            last = beyond
         if column == 8:
             data[begin + 3] = end - begin - HEAD
             first += last
+    data[begin], data[begin + 1], data[begin + 2] = head
     return intern(data, offset, table, count, end)

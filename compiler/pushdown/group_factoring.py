@@ -90,6 +90,7 @@ class _Factored:
         self.moves: list[list[tuple[int, int]]] = [[]]  # (item, target); state 0 is the end
         self.free: list[list[int]] = [[]]
         self.known: dict[tuple[int, int], int] = {}
+        self.closed: dict[int, tuple[int, ...]] = {}  # see `close`; asked for when all is built
         self.looping, self.texts = self.overlapping()
         self.cut: dict[tuple[int, ...], dict[int, list[int]]] = {}  # what is known of groups
 
@@ -228,14 +229,22 @@ class _Factored:
         return state
 
     def close(self, states: Sequence[int]) -> tuple[int, ...]:
-        seen = set(states)
-        todo = list(seen)
-        while todo:
-            for t in self.free[todo.pop()]:
-                if t not in seen:
-                    seen.add(t)
-                    todo.append(t)
-        return tuple(sorted(s for s in seen if s == 0 or self.moves[s]))
+        """What is reached from these without an item, but for states that have none and are not the end."""
+        if len(states) == 1:
+            return self._closed(states[0])
+        return tuple(sorted(set().union(*map(self._closed, set(states)))))
+
+    def _closed(self, state: int) -> tuple[int, ...]:
+        known = self.closed.get(state)
+        if known is None:
+            seen, todo = {state}, [state]
+            while todo:
+                for t in self.free[todo.pop()]:
+                    if t not in seen:
+                        seen.add(t)
+                        todo.append(t)
+            known = self.closed[state] = tuple(sorted(s for s in seen if s == 0 or self.moves[s]))
+        return known
 
     def write(self, rows: list[dict[int, int]], ends: list[bool]) -> int:
         """The automaton, made minimal, as nodes: a rule for every state."""

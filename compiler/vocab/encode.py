@@ -63,9 +63,9 @@ class Encode:
 
     def __call__(self, texts: Sequence[str]) -> list[Encoded]:
         """The tokens of each text."""
-        kept = self._kept or {}
-        found = [kept[text] if text in kept else self._said(text) for text in texts]
-        asked = self._asked
+        kept, asked = self._kept or {}, self._asked
+        before = asked or {}
+        found = [kept.get(text) or before.get(text) or self._said(text) for text in texts]
         if asked is not None:
             asked.update(zip(texts, found, strict=True))
             if len(asked) > MOST_KEPT:

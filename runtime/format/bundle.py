@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ class Bundle:
         name: the file, as errors call it.
         declared: the Python functions and classes that the tools were made of, by name, where it was compiled from them
             in this process. No file holds them.
+        checked_spec: ``meta["spec"]`` of a bundle: where the meta has this very one, it is not checked again.
     """
 
     tables: Tables
@@ -47,8 +48,9 @@ class Bundle:
     vocab: Vocab
     name: str = "<bundle>"
     declared: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    checked_spec: InitVar[dict[str, Any] | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked_spec: dict[str, Any] | None) -> None:
         _check_meta(self.name, self.meta)
         if self.meta["vocab_digest"] != self.vocab.digest:
             raise refuse(
@@ -61,7 +63,7 @@ class Bundle:
             )
         if self.meta["vocab_size"] != self.vocab.size:
             raise refuse(self.name, "meta/vocab_size", self.meta["vocab_size"], self.vocab.size, UNSOUND)
-        check_tables(self.name, self.tables, self.meta, self.vocab)
+        check_tables(self.name, self.tables, self.meta, self.vocab, checked_spec)
 
     def __repr__(self) -> str:
         return bundle_line(self)

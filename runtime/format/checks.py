@@ -36,7 +36,9 @@ from .vocab import Vocab, check_ascending, check_meta, check_offsets, check_rang
 _WANTED = [(key, field, DTYPES[TABLES[key].dtype], TABLES[key]) for key, field in FIELD_OF]
 
 
-def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> None:
+def check_tables(
+    name: str, t: Tables, meta: dict[str, Any], vocab: Vocab, checked_spec: dict[str, Any] | None = None
+) -> None:
     """Refuse tables that any index could leave.
 
     In this order: shapes, meta numbers, the rest of the meta; then, in one pass where kernels are loaded
@@ -44,7 +46,7 @@ def check_tables(name: str, t: Tables, meta: dict[str, Any], vocab: Vocab) -> No
     """
     _check_shapes(name, t)
     _check_numbers(name, t, meta)
-    check_meta_of(name, meta, t.states)
+    check_meta_of(name, meta, t.states, checked_spec)
     counts = counts_of(t, vocab.size, vocab.slice_token_offset.size - 1, len(tools_of(meta)))
     if not _sound(t, meta, counts):
         plain_checks(name, t, meta, counts)

@@ -56,13 +56,14 @@ MOST_INDENT = 64
 _UNION_KEYS = frozenset(("tag", "also", "members", "rest", "items"))
 
 
-def check_meta_of(name: str, meta: dict[str, Any], states: int) -> None:
+def check_meta_of(name: str, meta: dict[str, Any], states: int, checked_spec: dict[str, Any] | None = None) -> None:
     """Refuse a bundle's meta that anything could stumble over.
 
     Args:
         name: the bundle, as errors call it.
         meta: its meta, of plain data.
         states: how many states its tables have.
+        checked_spec: a spec that was checked before: it is not again.
 
     Raises:
         BundleError: naming the field.
@@ -74,7 +75,8 @@ def check_meta_of(name: str, meta: dict[str, Any], states: int) -> None:
         if type(value) not in kinds:
             raise _wrong(name, key, type(value).__name__, " or ".join(kind.__name__ for kind in kinds))
     _check_entries(name, meta.get("entry"), states)
-    tools = _check_spec(name, meta.get("spec", {}))
+    spec: dict[str, Any] = meta.get("spec", {})
+    tools = len(spec.get("tools", [])) if spec is checked_spec else _check_spec(name, spec)
     _check_texts(name, "subset", meta.get("subset", []))
     _check_ends(name, meta.get("ends", []), states, tools)
     for key in ("restrictions", "many_keys", "dropped"):

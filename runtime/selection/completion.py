@@ -21,24 +21,26 @@ import numpy as np
 from ..errors import DecodeError
 from ..format.container import UNSOUND, refuse
 from ..format.kernels.step import act, op_in, phase, phases_of
-from ..format.ops import ACTION_BITS, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
+from ..format.ops import ACTION_BITS, FINISHED, KEEP, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import NEVER, Tables
 from ..format.vocab import Vocab
-from ..jit.memory import BARE, copy_row, grown, kernel, largest_in
+from ..jit.memory import BARE, copy_row, grown, kernel
 from .completion_automaton import MANY, Closing, lows_of, most, op_of, owed_cells, ranges_of, returns_of, step
 from .shortest_paths import rows_of, signs_of, tokens_along, ways_out
-from .stack_depths import depths_of
+from .stack_depths import depths_of, moves_of
 
 _FAR = 1 << 20  # a distance that no token has
+_FEW = 8  # states of `Calm`
+_ASCII = np.uint64(1 << 32)  # below it: groups of four bytes that are ASCII
 
 
 class Texts(NamedTuple):
     """The tokens of a vocabulary.
 
-    node_…: as in the vocab file;  height int32 [nodes]: bytes of the longest token below;  byte_node int32 [·]: nodes
-    that stand below another, by their byte, those of byte b from byte_offset int32 [257] [b] on;  plain bool [V]: a
-    token is matched by its bytes;  symbol int32 [V]: the special symbol of the others;  special int32 [·, 2]: symbol,
-    token.
+    node_…: as in the vocab file;  height int32 [nodes]: bytes of the longest token below;  below uint64 [nodes]: the
+    bytes below, in groups of four;  byte_node int32 [·]: nodes that stand below another, by their byte, those of byte b
+    from byte_offset int32 [257] [b] on;  plain bool [V]: a token is matched by its bytes;  symbol int32 [V]: the
+    special symbol of the others;  special int32 [·, 2]: symbol, token.
     """
 
     node_byte: np.ndarray
@@ -49,6 +51,7 @@ class Texts(NamedTuple):
     token_offset: np.ndarray
     token_bytes: np.ndarray
     height: np.ndarray
+    below: np.ndarray
     byte_node: np.ndarray
     byte_offset: np.ndarray
     plain: np.ndarray
@@ -57,13 +60,64 @@ class Texts(NamedTuple):
 
 
 @kernel()
-def heights(depth, skip, out):  # type: ignore[no-untyped-def]
-    """out int32 [nodes] = bytes of the longest way below each node."""
-    for i in range(depth.size - 1, -1, -1):
+def heights(byte, skip, height, below):  # type: ignore[no-untyped-def]
+    """height int32 [nodes] = bytes of the longest way below each node;  below uint64 [nodes]: see `Texts`."""
+    for i in range(byte.size - 1, -1, -1):
         child = i + 1
         while child < skip[i]:
-            out[i] = max(out[i], out[child] + 1)
+            height[i] = max(height[i], height[child] + 1)
+            below[i] |= below[child] | np.uint64(1) << np.uint64(byte[child] >> 2)
             child = skip[child]
+
+
+class Calm(NamedTuple):
+    """Bytes on which nothing changes, by state.
+
+    on uint64 [states]: in groups of four: those on which it stays where it is, and beyond ASCII also all where they
+    lead to few states, as the bytes of a character do, and back;  most int32 [states]: the largest bound of these.
+    """
+
+    on: np.ndarray
+    most: np.ndarray
+
+
+@kernel()
+def find_calm(a, cells, state, on, most_):  # type: ignore[no-untyped-def]
+    """`Calm` of the states of these cells."""
+    few = np.empty(_FEW, np.int64)
+    for x in cells:
+        q = np.int64(state[x])
+        if a.state_break[q] != 0:
+            continue
+        stay = np.uint64(0)
+        for group in range(64):
+            same = True
+            for byte in range(4 * group, 4 * group + 4):
+                same = same and op_of(a, np.int64(a.state_cell[q]), a.symbol_class[byte]) == (q << KIND_BITS | KEEP)
+            if same:
+                stay |= np.uint64(1) << np.uint64(group)
+        largest_ = most(a, q, np.int64(0), np.int64(MANY))
+        on[q], most_[q] = stay, largest_
+        wider = stay | ~(_ASCII - np.uint64(1))
+        few[0], count, done = q, 1, 0
+        while done < count <= _FEW:
+            cell = np.int64(a.state_cell[few[done]])
+            done += 1
+            for byte in range(256):
+                if wider >> np.uint64(byte >> 2) & np.uint64(1) == 0:
+                    continue
+                op = op_of(a, cell, a.symbol_class[byte])
+                r = op >> KIND_BITS
+                if op == 0 or r in few[:count]:
+                    continue
+                if count == _FEW or op & KIND_MASK != KEEP or a.state_break[r] != 0 or r < 2:
+                    count = _FEW + 1
+                    break
+                few[count] = r
+                count += 1
+                largest_ = max(largest_, np.int64(most(a, r, np.int64(0), np.int64(MANY))))
+        if count <= _FEW:
+            on[q], most_[q] = wider, largest_
 
 
 @kernel()
@@ -92,7 +146,7 @@ def keep(a, t, order, state, begun, before, close_token, st, frames):  # type: i
     """Give cells their bounds as before where their close tokens keep them.
 
     Args:
-        begun: see `Depths`;  near: int32 [states], all 0.
+        begun: see `Depths`;  near: int32 [states], all 0;  calm: see `_walk`.
         order: int64 [·]: close cells, the smallest bound first, since each needs those after its tokens.
         state: int32 [close cells].
         before: int32 [close cells]: the bounds; a.bound receives those that stay.
@@ -113,17 +167,20 @@ def keep(a, t, order, state, begun, before, close_token, st, frames):  # type: i
 
 
 @kernel()
-def _walk(a, t, begin, end, mode, reach, st, frames, result):  # type: ignore[no-untyped-def]
+def _walk(a, t, begin, end, mode, reach, calm, st, frames, result):  # type: ignore[no-untyped-def]
     """Into result int64 [3]: the largest and the least bound after a token of these nodes, and the token of the latter.
 
     Moves within a frame are written out over local names of the arrays, which is ten times as fast as `step`.
 
     Args:
         reach: int32 [states]: where it is more than the bytes that can follow in the frame, nothing below is looked at.
+        calm: where all bytes below are of these, and no bound there is larger than one that was found, nothing below is
+            looked at. Empty for those who ask for the least bound.
         st: as of `step`, and two more columns: the bound after what was read so far, and the cell.
     """
-    node_depth, node_byte, node_skip, height = t.node_depth, t.node_byte, t.node_skip, t.height
+    node_depth, node_byte, node_skip, height, below = t.node_depth, t.node_byte, t.node_skip, t.height, t.below
     offset, tokens, plain = t.node_token_offset, t.node_tokens, t.plain
+    calm_on, calm_most = calm.on, calm.most
     symbol_class, delta, cell_delta, cell_default = a.symbol_class, a.delta, a.cell_delta, a.cell_default
     state_cell, state_break, first, bound = a.state_cell, a.state_break, a.close_first, a.bound
     if begin < end:
@@ -159,7 +216,14 @@ def _walk(a, t, begin, end, mode, reach, st, frames, result):  # type: ignore[no
             for k in range(offset[i], offset[i + 1]):
                 if plain[tokens[k]]:
                     _found(result, value, tokens[k])
-        if code >= 2 or (st[depth, 3] < 0 and reach[st[depth, 0]] > height[i]):
+        if (
+            code >= 2
+            or (st[depth, 3] < 0 and reach[st[depth, 0]] > height[i])
+            or (
+                below[i] & ~calm_on[st[depth, 0]] == 0
+                and (value if below[i] < _ASCII else calm_most[st[depth, 0]] + st[depth, 4]) <= result[0]
+            )
+        ):
             i = after
         else:
             i += 1
@@ -194,19 +258,19 @@ def _specials(a, t, mode, st, frames, result):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _tokens(a, t, q, low, high, mode, near, st, frames, result):  # type: ignore[no-untyped-def]
+def _tokens(a, t, q, low, high, mode, near, calm, st, frames, result):  # type: ignore[no-untyped-def]
     """The same for all tokens from a state."""
     result[0], result[1], result[2] = 0, NEVER, -1
     st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, low, high, -1, 0
-    _walk(a, t, 0, t.node_byte.size, mode, near, st, frames, result)
+    _walk(a, t, 0, t.node_byte.size, mode, near, calm, st, frames, result)
     _specials(a, t, mode, st, frames, result)
 
 
 @kernel()
-def renew(a, t, cells, state, begun, near, close_token, st, frames):  # type: ignore[no-untyped-def]
+def renew(a, t, cells, state, begun, near, calm, close_token, st, frames):  # type: ignore[no-untyped-def]
     """Bounds and close tokens of the cells that have none, by every token, until none gets better.
 
-    begun: see `Depths`;  near: int32 [states], all 0.
+    begun: see `Depths`;  near: int32 [states], all 0;  calm: see `_walk`.
     """
     result = np.zeros(3, np.int64)
     chosen = np.zeros(a.modes, np.int32)
@@ -220,7 +284,7 @@ def renew(a, t, cells, state, begun, near, close_token, st, frames):  # type: ig
                     chosen[mode] = chosen[0]
                     continue
                 q, low, high = np.int64(state[x]), np.int64(a.low[x]), np.int64(a.high[x])
-                _tokens(a, t, q, low, high, mode, near, st, frames, result)
+                _tokens(a, t, q, low, high, mode, near, calm, st, frames, result)
                 worst = max(worst, result[1] + 1)
                 chosen[mode] = result[2]
             if worst < a.bound[x]:
@@ -230,11 +294,14 @@ def renew(a, t, cells, state, begun, near, close_token, st, frames):  # type: ig
 
 
 @kernel()
-def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped-def]
+def distances(a, row, offset, ops, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped-def]
     """reach int32 [states], with 0 for dearer states and a large number for the others, becomes at most how many
-    symbols are read in its frame and those above until a dearer state or stack symbol."""
+    symbols are read in its frame and those above until a dearer state or stack symbol.
+
+    Args:
+        row, offset, ops: see `Moves`.
+    """
     states = reach.size
-    classes = largest_in(a.symbol_class) + 1
     source = np.empty(1024, np.int32)
     target = np.empty(1024, np.int32)
     weight = np.empty(1024, np.int32)
@@ -242,12 +309,7 @@ def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped
     for q in range(2, states):
         cell = a.state_cell[q]
         for x in range(cell, cell + phases_of(a.breaks, a.state_break[q])):
-            last = 0
-            for k in range(classes):
-                op = op_of(a, x, k)
-                if op == 0 or op == last:
-                    continue
-                last = op
+            for op in ops[offset[row[x]] : offset[row[x] + 1]]:
                 kind, number = op & KIND_MASK, op >> KIND_BITS
                 if kind == POP:
                     continue
@@ -280,14 +342,18 @@ def distances(a, dearer_state, dearer_symbol, reach):  # type: ignore[no-untyped
 
 
 @kernel()
-def costs(a, t, cells, state, begun, reach, after, st, frames):  # type: ignore[no-untyped-def]
+def costs(a, t, roots, cells, state, begun, reach, calm, after, st, frames):  # type: ignore[no-untyped-def]
     """after int32 [close cells, modes] becomes at least the largest bound after a token, of these cells.
 
-    What lies below a first byte depends on nothing but its op where the counter may be any: most of that is remembered.
+    Tokens that are too short to come to a dearer state cost what they did before. What lies below a first byte depends
+    on nothing but its op where the counter may be any: most of that is remembered.
+
+    Args:
+        roots: int32 [·], the nodes of first bytes; the earlier a dear one comes the better;  calm: see `_walk`.
     """
     result = np.zeros(3, np.int64)
-    known = np.full((1 << 14, 2), -1, np.int64)  # first byte and op; the largest bound
-    node_byte, node_skip = t.node_byte, t.node_skip
+    known = np.full((1 << 14, 3), -1, np.int64)  # first byte and op; the largest bound; whether there is none so large
+    node_byte, node_skip, height = t.node_byte, t.node_skip, t.height
     symbol_class, delta, cell_delta, cell_default = a.symbol_class, a.delta, a.cell_delta, a.cell_default
     for mode in range(a.modes):
         known[:, 0] = -1
@@ -295,34 +361,33 @@ def costs(a, t, cells, state, begun, reach, after, st, frames):  # type: ignore[
             if mode > 0 and not begun[state[x]]:
                 continue
             q, low, high = np.int64(state[x]), np.int64(a.low[x]), np.int64(a.high[x])
-            largest = np.int64(0)
-            following = np.int64(0)
+            anywhere = low == 0 and high == MANY
+            st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, low, high, -1, 0
+            result[0] = after[x, mode]
             cell = a.state_cell[q] + phase(a.breaks, a.state_break[q], low)
             base, default = np.int64(cell_delta[cell]), np.int64(cell_default[cell])
-            while following < node_byte.size:
-                node, following = following, np.int64(node_skip[following])
+            for root in roots:
+                node = np.int64(root)
+                if reach[q] > height[node] + 1:
+                    continue
                 op = op_in(delta, base, default, symbol_class[node_byte[node]])
                 if op == 0:
                     continue
                 key = op << 8 | node_byte[node]
                 slot = (key * 0x9E3779B1 >> 12) & (known.shape[0] - 1)
-                if low > 0 or high < MANY or known[slot, 0] != key:
-                    st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, low, high, -1, 0
-                    result[0] = 0
-                    _walk(a, t, node, following, mode, reach, st, frames, result)
-                    if low == 0 and high == MANY:
-                        known[slot, 0], known[slot, 1] = key, result[0]
-                    largest = max(largest, result[0])
-                else:
-                    largest = max(largest, known[slot, 1])
-            result[0] = largest
-            st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, low, high, -1, 0
+                before = result[0]
+                if anywhere and known[slot, 0] == key and (known[slot, 1] <= before or known[slot, 2] == 0):
+                    result[0] = max(before, known[slot, 1])
+                    continue
+                _walk(a, t, node, np.int64(node_skip[node]), mode, reach, calm, st, frames, result)
+                if anywhere:
+                    known[slot, 0], known[slot, 1], known[slot, 2] = key, result[0], result[0] == before
             _specials(a, t, mode, st, frames, result)
-            after[x, mode] = max(after[x, mode], result[0])
+            after[x, mode] = result[0]
 
 
 @kernel()
-def costs_below(a, t, cells, state, crossed, reach, st, frames, worst):  # type: ignore[no-untyped-def]
+def costs_below(a, t, cells, state, crossed, reach, calm, st, frames, worst):  # type: ignore[no-untyped-def]
     """worst int32 [states] becomes at least the largest bound after an end of any token, read from these cells: where
     a state can come to a dearer one within that end."""
     result = np.zeros(3, np.int64)  # no bound is less than the least
@@ -343,26 +408,26 @@ def costs_below(a, t, cells, state, crossed, reach, st, frames, worst):  # type:
                         continue
                     above = t.node_depth[node] - 1
                     st[above, 0], st[above, 1], st[above, 2], st[above, 3], st[above, 4] = q, a.low[x], a.high[x], -1, 0
-                    _walk(a, t, node, t.node_skip[node], mode, reach, st, frames, result)
+                    _walk(a, t, node, t.node_skip[node], mode, reach, calm, st, frames, result)
         worst[q] = result[0]
 
 
 def texts_of(vocab: Vocab, tables: Tables) -> Texts:
     kept = vocab.__dict__.get("_heights")
     if kept is None:
-        height = np.zeros(vocab.node_byte.size, np.int32)
-        heights(vocab.node_depth, vocab.node_skip, height)
+        height, under = np.zeros(vocab.node_byte.size, np.int32), np.zeros(vocab.node_byte.size, np.uint64)
+        heights(vocab.node_byte, vocab.node_skip, height, under)
         inner = np.flatnonzero(vocab.node_depth > 1).astype(np.int32)
         by_byte = inner[np.argsort(vocab.node_byte[inner], kind="stable")]
         offset = np.searchsorted(vocab.node_byte[by_byte], np.arange(257)).astype(np.int32)
-        kept = vocab.__dict__["_heights"] = height, by_byte, offset
-    height, by_byte, offset = kept
+        kept = vocab.__dict__["_heights"] = height, under, by_byte, offset
+    height, under, by_byte, offset = kept
     symbol = np.zeros(vocab.size, np.int32)
     symbol[tables.special_token] = tables.special_symbol
     special = np.stack([tables.special_symbol, tables.special_token], axis=1).astype(np.int32)
     return Texts(
         vocab.node_byte, vocab.node_depth, vocab.node_skip, vocab.node_token_offset, vocab.node_tokens,
-        vocab.token_offset, vocab.token_bytes, height, by_byte, offset, symbol == 0, symbol, special,
+        vocab.token_offset, vocab.token_bytes, height, under, by_byte, offset, symbol == 0, symbol, special,
     )  # fmt: skip
 
 
@@ -403,8 +468,8 @@ def closing_of(
         return None
     cells = Partition.of(t, "state_close", "close_break", int(t.close_bound.size))
     owed_of = Partition.of(t, "owed_first", "owed_break", int(t.owed.size))
-    texts = texts_of(vocab, t)
-    reached, begun, crossed = depths_of(t, vocab, entries, soft_depth)
+    texts, moves = texts_of(vocab, t), moves_of(t)
+    reached, begun, crossed = depths_of(t, moves, vocab, entries, soft_depth)
     back_offset, back = returns_of(t, reached)
     bound = np.full(t.close_bound.size, NEVER, np.int32)
     first = np.append(t.state_close, np.int32(bound.size))
@@ -419,11 +484,13 @@ def closing_of(
     order = np.argsort(t.close_bound, kind="stable")
     close_token = t.close_token.copy()
     keep(a, texts, order[live[order]], cells.owner, begun, t.close_bound, close_token, st, frames)
-    near = np.zeros(t.states, np.int32)
+    near, calm = np.zeros(t.states, np.int32), Calm(np.zeros(t.states, np.uint64), np.zeros(t.states, np.int32))
     signs = signs_of(t, vocab)
-    _, policy, order = ways_out(a, rows_of(a), signs, np.zeros(0, np.int64), np.zeros(0, np.int32))
+    _, policy, order = ways_out(a, rows_of(a, moves.rows), signs, np.zeros(0, np.int64), np.zeros(0, np.int32))
     tokens_along(a, vocab, signs, order[(live & (bound >= NEVER))[order]], policy, close_token)
-    renew(a, texts, np.flatnonzero(live & (bound >= NEVER))[::-1], cells.owner, begun, near, close_token, st, frames)
+    renew(
+        a, texts, np.flatnonzero(live & (bound >= NEVER))[::-1], cells.owner, begun, near, calm, close_token, st, frames
+    )
     if (live & (bound >= NEVER)).any():
         raise DecodeError(
             "the tools of this bundle cannot be chosen from",
@@ -442,15 +509,17 @@ def closing_of(
     if not dearer_state.any() and not dearer_symbol.any():
         return found
     reach = np.where(dearer_state, 0, _FAR).astype(np.int32)
-    distances(a, dearer_state, dearer_symbol, reach)
+    distances(a, moves.rows.of, moves.offset, moves.op, dearer_state, dearer_symbol, reach)
     after = t.close_after.copy()
     touched = np.flatnonzero(live & (reach[cells.owner] <= vocab.longest))
-    costs(a, texts, touched, cells.owner, begun, reach, after, st, frames)
+    roots = np.flatnonzero(vocab.node_depth == 1)[::-1].astype(np.int32)
+    find_calm(a, touched, cells.owner, *calm)
+    costs(a, texts, roots, touched, cells.owner, begun, reach, calm, after, st, frames)
     returned = np.zeros(t.states, bool)
     returned[back >> ACTION_BITS] = True
     below = np.flatnonzero(live & returned[cells.owner] & (reach[cells.owner] < vocab.longest))
     worst = np.zeros(t.states, np.int32)
-    costs_below(a, texts, below, cells.owner, crossed, reach, st, frames, worst)
+    costs_below(a, texts, below, cells.owner, crossed, reach, calm, st, frames, worst)
     symbol_of = np.repeat(np.arange(t.return_offset.size), np.diff(back_offset))
     worst_of_symbol = np.zeros(t.return_offset.size, np.int32)
     np.maximum.at(worst_of_symbol, symbol_of, worst[back >> ACTION_BITS])
@@ -463,9 +532,10 @@ def closing_of(
 def _chain_after(t: Tables, worst: np.ndarray) -> np.ndarray:
     """`chain_after`, raised to the worst below each stack symbol int32 [stack symbols]."""
     of_chain = np.zeros(t.chain_cell.size, np.int32)
-    for base in np.unique(t.chain_offset).tolist():
-        mine = np.flatnonzero(t.chain[base : base + worst.size, 0] == base)
-        np.maximum.at(of_chain, t.chain[base + mine, 1], worst[mine])
+    base = np.unique(t.chain_offset)[:, None]
+    entry = t.chain[base + np.arange(worst.size)]
+    row, symbol = np.nonzero(entry[:, :, 0] == base)
+    np.maximum.at(of_chain, entry[row, symbol, 1], worst[symbol])
     count = t.cells_of("chain_break")
     place = np.repeat(t.chain_cell - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
     after = t.chain_after.copy()

@@ -16,13 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.kernels.step import op_in, phases_of
+from ..format.kernels.step import phases_of
 from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import Tables
-from ..jit.memory import kernel
+from ..jit.memory import BARE, grown, kernel
 from .comb import pack_quickly
 
 REMOVED = 7  # no kind of op: what the table of transitions before has where one was removed
+_REMEMBERED = 1 << 12  # rows
 
 
 class Reached(NamedTuple):
@@ -54,10 +55,10 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
     )
     first, cells = _runs(t.state_cell[states], t.cells_of("state_break", states))
     bases = np.unique(np.concatenate([t.cell_delta[cells], t.cell_default[cells]]))
-    offset, column, ops = _rows_of_delta(t.delta, bases, t.classes, state, push)
-    place, delta = pack_quickly(offset, column, np.ascontiguousarray(ops[:, 0]), t.classes)
+    offset, column, ops, ops_before = _rows_of_delta(t.delta, bases, t.classes, state, push)
+    place, delta = pack_quickly(offset, column, ops, t.classes)
     before = delta.copy()
-    before[np.repeat(place, np.diff(offset)) + column, 1] = ops[:, 1]
+    before[np.repeat(place, np.diff(offset)) + column, 1] = ops_before
     left = ops[ops & KIND_MASK == POP] >> KIND_BITS  # with which frames are left: so many columns each symbol has
     return_offset, return_ = _returns(t, symbols, state, int(left.max(initial=-1)) + 1)
     profile, chain, chain_cells, chain_first = _chains(t, cells, symbols)
@@ -203,13 +204,22 @@ def _close(t: Tables, states: np.ndarray, symbols: np.ndarray) -> dict[str, np.n
 # -- kernels ----------------------------------------------------------------------------------------------------------
 
 
+@kernel(**BARE)
+def _slot(place):  # type: ignore[no-untyped-def]
+    """Where a row is remembered."""
+    return (place * 0x9E3779B1 >> 12) & (_REMEMBERED - 1)
+
+
 @kernel()
 def _reach(  # type: ignore[no-untyped-def]
     classes, state_cell, state_break, breaks, cell_delta, cell_default, delta, push, return_offset, return_, modes,
     dead, state_mark, symbol_mark, starts,
 ):  # fmt: skip
     """Which states, pushes and stack symbols are reached, int64 [·] each. Frames are entered in both modes, and go on
-    wherever their symbol may lead."""
+    wherever their symbol may lead.
+
+    Rows of `delta` of which every op was followed are remembered, and not looked at again.
+    """
     columns = 0
     for i in range(return_.shape[0]):
         if return_[i, 0] >= 0:
@@ -221,6 +231,7 @@ def _reach(  # type: ignore[no-untyped-def]
         np.empty(seen_push.size, np.int64),
         np.empty(seen_symbol.size, np.int64),
     )
+    followed = np.full(_REMEMBERED, -1, np.int64)
     count = done = pushed = opened = 0
     for q in starts:
         seen[q] = True
@@ -232,66 +243,76 @@ def _reach(  # type: ignore[no-untyped-def]
         if q < 2:
             continue
         for x in range(state_cell[q], state_cell[q] + phases_of(breaks, state_break[q])):
-            base, default, last = cell_delta[x], cell_default[x], 0
-            for k in range(classes):
-                op = op_in(delta, base, default, k)
-                if op == 0 or op == last:
+            own = np.int64(cell_delta[x])
+            for base in (own, np.int64(cell_default[x])):
+                if followed[_slot(base)] == base:
                     continue
-                last = op
-                kind, number = op & KIND_MASK, op >> KIND_BITS
-                if kind == POP:
-                    continue
-                if kind < PUSH:
-                    if not seen[number] and not dead[state_mark[number]]:
+                whole, last = True, np.int64(0)
+                for k in range(classes):
+                    if delta[base + k, 0] != base:
+                        continue
+                    op = np.int64(delta[base + k, 1])
+                    if op == 0 or op == last:
+                        continue
+                    kind, number = op & KIND_MASK, op >> KIND_BITS
+                    if kind == POP:
+                        continue
+                    if kind < PUSH:
+                        if seen[number] or dead[state_mark[number]]:
+                            continue
+                    elif seen_push[number] or dead[symbol_mark[push[number, 0]]] or dead[state_mark[push[number, 1]]]:
+                        continue
+                    if base != own and delta[own + k, 0] == own:  # the default is not asked here
+                        whole = False
+                        continue
+                    last = op
+                    if kind < PUSH:
                         seen[number] = True
                         states[count] = number
                         count += 1
-                    continue
-                if seen_push[number]:
-                    continue
-                g = push[number, 0]
-                if dead[symbol_mark[g]] or dead[state_mark[push[number, 1]]]:
-                    continue
-                seen_push[number] = True
-                pushes[pushed] = number
-                pushed += 1
-                for mode in range(modes):
-                    r = push[number, 1 + mode]
-                    if not seen[r]:
-                        seen[r] = True
-                        states[count] = r
-                        count += 1
-                if seen_symbol[g]:
-                    continue
-                seen_symbol[g] = True
-                symbols[opened] = g
-                opened += 1
-                begin = return_offset[g]
-                for place in range(begin, min(begin + columns, return_.shape[0])):
-                    r = return_[place, 1] >> ACTION_BITS
-                    if return_[place, 0] == begin and not seen[r]:
-                        seen[r] = True
-                        states[count] = r
-                        count += 1
+                        continue
+                    g = push[number, 0]
+                    seen_push[number] = True
+                    pushes[pushed] = number
+                    pushed += 1
+                    for mode in range(modes):
+                        r = push[number, 1 + mode]
+                        if not seen[r]:
+                            seen[r] = True
+                            states[count] = r
+                            count += 1
+                    if seen_symbol[g]:
+                        continue
+                    seen_symbol[g] = True
+                    symbols[opened] = g
+                    opened += 1
+                    begin = return_offset[g]
+                    for place in range(begin, min(begin + columns, return_.shape[0])):
+                        r = return_[place, 1] >> ACTION_BITS
+                        if return_[place, 0] == begin and not seen[r]:
+                            seen[r] = True
+                            states[count] = r
+                            count += 1
+                if whole:
+                    followed[_slot(base)] = base
     return states[:count].copy(), pushes[:pushed].copy(), symbols[:opened].copy()
 
 
 @kernel()
 def _rows_of_delta(delta, bases, classes, state, push):  # type: ignore[no-untyped-def]
     """The rows of transitions that begin at these bases: offset int64 [bases + 1], column int32 [·], and the op of each
-    entry, int32 [·, 2]: 0 where the transition is left out, and then REMOVED."""
+    entry, int32 [·], 0 where the transition is left out; and the same with REMOVED there."""
     offset = np.zeros(bases.size + 1, np.int64)
-    for n in range(bases.size):
-        offset[n + 1] = offset[n]
-        for i in range(bases[n], bases[n] + classes):
-            offset[n + 1] += delta[i, 0] == bases[n]
-    column, ops = np.empty(offset[-1], np.int32), np.empty((offset[-1], 2), np.int32)
+    column, op_now, op_before = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.int32)
     count = 0
     for n in range(bases.size):
+        base = bases[n]
+        while count + classes > column.size:
+            column, op_now, op_before = grown(column), grown(op_now), grown(op_before)
         for k in range(classes):
-            if delta[bases[n] + k, 0] != bases[n]:
+            if delta[base + k, 0] != base:
                 continue
-            op = np.int64(delta[bases[n] + k, 1])
+            op = np.int64(delta[base + k, 1])
             kind, number = op & KIND_MASK, op >> KIND_BITS
             gone = False
             if op != 0 and kind < PUSH:
@@ -301,10 +322,11 @@ def _rows_of_delta(delta, bases, classes, state, push):  # type: ignore[no-untyp
                 gone = push[number] < 0
                 op = np.int64(push[number]) << KIND_BITS | kind
             column[count] = k
-            ops[count, 0] = 0 if gone else op
-            ops[count, 1] = REMOVED if gone else op
+            op_now[count] = 0 if gone else op
+            op_before[count] = REMOVED if gone else op
             count += 1
-    return offset, column, ops
+        offset[n + 1] = count
+    return offset, column[:count].copy(), op_now[:count].copy(), op_before[:count].copy()
 
 
 @kernel()

@@ -16,12 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..format.kernels.step import op_in, phases_of
+from ..format.kernels.step import phases_of
 from ..format.ops import ACTION_BITS, FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 from ..format.tables import Tables
 from ..format.vocab import Vocab
-from ..jit.memory import kernel, largest_in
+from ..jit.memory import kernel
+from .comb import CombRows, rows_at
 from .completion_automaton import returns_of
+from .shortest_paths import distinct_ops
 
 
 class Depths(NamedTuple):
@@ -37,10 +39,30 @@ class Depths(NamedTuple):
     crossed: np.ndarray
 
 
-def depths_of(t: Tables, vocab: Vocab, entries: Iterable[int], soft_depth: int) -> Depths:
+class Moves(NamedTuple):
+    """The ops of cells, without the symbols that they are for.
+
+    rows: those of the comb, by cell;  offset int32 [rows + 2], op int32 [·]: the different ops of each.
+    """
+
+    rows: CombRows
+    offset: np.ndarray
+    op: np.ndarray
+
+
+def moves_of(t: Tables) -> Moves:
+    """What the cells of tables can do."""
+    rows = rows_at(t.delta, t.cell_delta, t.cell_default, t.classes)
+    any_symbol = np.zeros(t.classes, np.int32)
+    offset, op, _ = distinct_ops(rows.offset, rows.column, rows.value, any_symbol, any_symbol)
+    return Moves(rows, offset, op)
+
+
+def depths_of(t: Tables, moves: Moves, vocab: Vocab, entries: Iterable[int], soft_depth: int) -> Depths:
     """The depths of states.
 
     Args:
+        moves: those of the tables.
         entries: where texts may begin.
         soft_depth: from which depth on tokens are read in mode 1.
     """
@@ -50,8 +72,8 @@ def depths_of(t: Tables, vocab: Vocab, entries: Iterable[int], soft_depth: int) 
     depth = np.full(t.states, -1, np.int32)
     depth[starts] = 0
     _deepest(
-        t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, t.delta, t.push, offset,
-        back, t.modes, soft_depth, leaving, starts, depth,
+        moves.rows.of, moves.offset, moves.op, t.state_cell, t.state_break, t.breaks, t.push, offset, back, t.modes,
+        soft_depth, leaving, starts, depth,
     )  # fmt: skip
     reached = depth >= 0
     two = t.modes > 1
@@ -75,13 +97,12 @@ def _most_leaving(t: Tables, vocab: Vocab) -> int:
 
 @kernel()
 def _deepest(  # type: ignore[no-untyped-def]
-    symbol_class,
+    row,
+    ops_offset,
+    ops,
     state_cell,
     state_break,
     breaks,
-    cell_delta,
-    cell_default,
-    delta,
     push,
     back_offset,
     back,
@@ -99,18 +120,12 @@ def _deepest(  # type: ignore[no-untyped-def]
             waits[q] = True
             todo[count] = q
             count += 1
-    classes = largest_in(symbol_class) + 1
     while count > 0:
         count -= 1
         q = todo[count]
         waits[q] = False
         for x in range(state_cell[q], state_cell[q] + phases_of(breaks, state_break[q])):
-            base, default, last = cell_delta[x], cell_default[x], 0
-            for k in range(classes):
-                op = op_in(delta, base, default, k)
-                if op == 0 or op == last:
-                    continue
-                last = op
+            for op in ops[ops_offset[row[x]] : ops_offset[row[x] + 1]]:
                 kind, number = op & KIND_MASK, op >> KIND_BITS
                 if kind == POP:
                     continue

@@ -24,7 +24,7 @@ from ..format.kernels.step import act, op_in, phase, return_in
 from ..format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_MASK, PUSH
 from ..format.tables import Tables
 from ..format.vocab import Vocab
-from ..jit.memory import kernel
+from ..jit.memory import BARE, kernel
 
 
 class Machine(NamedTuple):
@@ -67,12 +67,31 @@ def cell_of(m, q, c):  # type: ignore[no-untyped-def]
     return m.state_cell[q] + phase(m.breaks, m.state_break[q], np.int64(c))
 
 
-@kernel()
+@kernel(**BARE)
 def find(m, cell, symbol):  # type: ignore[no-untyped-def]
     """The op of a cell on a symbol, and whether it was taken out."""
     k, base, default = m.symbol_class[symbol], m.cell_delta[cell], m.cell_default[cell]
     op = op_in(m.delta, base, default, k)
     return op, op != op_in(m.delta_before, base, default, k)
+
+
+@kernel()
+def find_special(m, specials, q, c, tokens, found, result):  # type: ignore[no-untyped-def]
+    """Special tokens from a state, into tokens from place ``found`` on.
+
+    Args:
+        specials: int32 [·, 2]: token and symbol of each.
+        result: int64 [3], receives how many tokens there are, and whether a transition was missing as `walk` has it.
+    """
+    cell = cell_of(m, q, c)
+    for i in range(specials.shape[0]):
+        op, taken = find(m, cell, specials[i, 1])
+        if taken:
+            result[2] = 1
+        if op != 0:
+            tokens[found] = specials[i, 0]
+            found += 1
+    result[0] = found
 
 
 @kernel()
@@ -165,22 +184,19 @@ class Walker:
         self._tokens = np.zeros(vocab.size + 1, np.int32)
         self._records = np.zeros((vocab.node_byte.size + 1, 2), np.int32)
         self._result = np.zeros(3, np.int64)
-        special = zip(t.special_token.tolist(), t.special_symbol.tolist(), strict=True)
-        self._special = [(token, symbol) for token, symbol in special]
-        self._ordinary = np.ones(vocab.size, bool)  # a special token is never read by its bytes
-        self._ordinary[t.special_token] = False
+        self._special = np.stack([t.special_token, t.special_symbol], axis=1)
+        self._plain = np.ones(vocab.size, bool)  # a special token is never read by its bytes
+        self._plain[t.special_token] = False
 
     def whole(self, q: int, c: int, mode: int) -> tuple[np.ndarray, list[tuple[int, int]], bool]:
         """From a state: tokens, records, and whether something is missing that had been there."""
         tokens, records, missing = self.below([(0, self.trie.node_byte.size, q, c)], mode)
-        more = []
-        cell = cell_of(self.machine, q, c)
-        for token, symbol in self._special:
-            op, taken = find(self.machine, cell, symbol)
-            missing = missing or bool(taken)
-            if op:
-                more.append(token)
-        return np.sort(np.concatenate([tokens, np.array(more, np.int32)])), records, missing
+        more = self._tokens[: len(self._special)]
+        find_special(self.machine, self._special, q, c, more, 0, self._result)
+        if self._result[0]:
+            tokens = np.concatenate([tokens, more[: self._result[0]]])
+            tokens.sort()
+        return tokens, records, missing or bool(self._result[2])
 
     def below(
         self, starts: list[tuple[int, int, int, int]], mode: int
@@ -193,5 +209,6 @@ class Walker:
         )  # fmt: skip
         found, left, missing = self._result.tolist()
         tokens = self._tokens[:found]
-        records = [(node, r) for node, r in self._records[:left].tolist()]
-        return np.sort(tokens[self._ordinary[tokens]]), records, bool(missing)
+        tokens = tokens[self._plain[tokens]]
+        tokens.sort()
+        return tokens, [(node, r) for node, r in self._records[:left].tolist()], bool(missing)

@@ -19,7 +19,7 @@ from toolc.compiler.link import link
 from toolc.runtime import BatchMatcher, BundleError, DecodeError, Decoder, Matcher, read_calls, subset
 from toolc.runtime.format.bundle import Bundle
 from toolc.runtime.reference import Sequence
-from toolc.runtime.selection.stack_depths import depths_of
+from toolc.runtime.selection.stack_depths import depths_of, moves_of
 
 from .test_masks import LONG, equal_walks
 from .test_protocols import BOTH, CALLS, EACH, TOOLS
@@ -164,7 +164,7 @@ def test_of_real_size(name: str) -> None:
         equal_walks(some, entry, alone, entry, name + entry)
     assert subset(whole, [str(tool["name"]) for tool in tools]) is whole
     t = some.tables  # no more than texts can reach
-    assert depths_of(t, some.vocab, some.entry.values(), 1 << 16).reached[1:].all() and t.modes == 1
+    assert depths_of(t, moves_of(t), some.vocab, some.entry.values(), 1 << 16).reached[1:].all() and t.modes == 1
     assert t.states < whole.tables.states // 2 and t.delta.size < whole.tables.delta.size
     assert set(t.row_list.tolist()) | set(t.list_base.tolist()) >= set(range(t.list_base.size))
     batch = BatchMatcher([some, whole, alone], "required")
