@@ -126,17 +126,19 @@ def path_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
 
 
 def action_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
-    """ToolEval: first actions."""
+    """ToolEval: actions."""
     out = []
     for arm in ("free", "fuzzy", "bundle"):
         rows = list(arms.get(arm, {}).values())
         kinds = Counter(kind for row in rows for kind in row["failed"])
+        calls, failed = sum(row["calls"] for row in rows), sum(bool(row["failed"]) for row in rows)
         out.append([
-            arm, str(len(rows)), ", ".join(str(kinds[kind]) for kind in KINDS[:3]),
-            share(sum(bool(row["failed"]) for row in rows), len(rows)), _mean(rows, "prompt"), _mean(rows, "tokens"),
-            _mean(rows, "seconds"),
+            arm, str(len(rows)), str(calls), str(sum(row["followed"] for row in rows)),
+            ", ".join(str(kinds[kind]) for kind in KINDS[:3]), share(failed, calls), share(failed, len(rows)),
+            _mean(rows, "prompt"), _mean(rows, "tokens"), _mean(rows, "seconds"),
         ])  # fmt: skip
-    head = ["arm", "tasks", "name, argument, syntax", "faulty first actions", "tokens of the prompt", "tokens", "s"]
+    head = ["arm", "tasks", "actions", "as recorded", "name, argument, syntax", "faulty actions", "tasks with a fault",
+            "tokens of the prompt", "tokens", "s"]  # fmt: skip
     return _table(head, out)
 
 
