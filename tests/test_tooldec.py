@@ -15,7 +15,6 @@ from benchmarks.tooldec import __main__ as command  # noqa: E402
 from benchmarks.tooldec import funcqa, kamel, restbench, rows, tables, tooleval, unseen  # noqa: E402
 from benchmarks.tooldec.decode import Model, Row, decode  # noqa: E402
 from benchmarks.tooldec.llama import Texts  # noqa: E402
-
 from toolc.compiler import Options, compile_tools  # noqa: E402
 
 from .test_benchmarks import small_checkpoint  # noqa: E402
