@@ -10,15 +10,15 @@ time that the main model's calls take (G), and a short answer.
 
     plain      without guesses
     guesser    guesses of the second server
-    recorded   guesses that a file would hold: the call of the plain run with probability 0.8, else another one, after
-               the guesser's mean time
+    recorded   guesses that a file would hold: the main model's own call with probability 0.8, else one without
+               arguments, after the guesser's mean time
     engine     as "recorded", and outputs are handed to the main server while it writes: it drafts the call that has an
                output, and where it made that call it goes on with its answer at once
 
 A run writes one JSON line a question alone, and one a task, arm, time of the tool and repeat. What the file holds is
-not run again. Arms take turns, so that a machine which is busy with others' work is as busy for each. A table has a row
-for each time and arm: time saved is the mean over the tasks of each one's saving, with its 95% interval over repeats,
-beside equation 1 with the measured figures.
+not run again. Arms take turns, every other repeat in the other direction, so that a machine which is busy with others'
+work is as busy for each. A table has a row for each time and arm: time saved is the mean over the tasks of each one's
+saving, with its 95% interval over repeats, beside equation 1 with the measured figures.
 
 Leaves out   several tasks one after another in an agent: with M agents, M tasks run at once.
 """
@@ -276,15 +276,17 @@ class Run:
             await self.warm(port)
         for model, port in zip(("main", "guesser"), a.ports, strict=True):
             await self.alone(model, port, set(held.alone[model]))
-        seconds = {model: statistics.mean(one["seconds"] for one in read(a.out).alone[model].values())
-                   for model in ("main", "guesser")}  # fmt: skip
+        known = read(a.out).alone
+        seconds = {model: statistics.mean(one["seconds"] for one in known[model].values()) for model in known}
+        for n, one in known["main"].items():
+            self.made[n] = None if one["call"] is None else Call(*one["call"])
         for repeat in range(a.repeats):
             for share in a.tools:
                 for at in range(0, len(self.asked), a.agents):
                     some = range(at, min(at + a.agents, len(self.asked)))
                     if all((share, repeat, arm, n) in held.tasks for arm in a.arms for n in some):
                         continue
-                    for arm in a.arms:
+                    for arm in a.arms[:: -1 if repeat % 2 else 1]:
                         each = (self.task(n, arm, share, repeat, share * seconds["main"], seconds["guesser"])
                                 for n in some)  # fmt: skip
                         await asyncio.gather(*each)

@@ -217,6 +217,20 @@ def test_intervals() -> None:
         assert tables.interval(count, total) == pytest.approx((low, high), abs=0.001)
 
 
+def test_sign_test() -> None:
+    """Against a binomial table; no difference is no evidence."""
+    assert tables.sign_test(0, 0) == 1 and tables.sign_test(3, 3) == 1
+    assert tables.sign_test(5, 0) == pytest.approx(2 / 2**5) and tables.sign_test(1, 9) == pytest.approx(22 / 1024)
+
+
+def test_pairs_of_arms() -> None:
+    rows = {
+        arm: {n: {"right": n in right} for n in range(4)} for arm, right in (("names", (0, 1, 2)), ("few-shot", (2, 3)))
+    }
+    wanted = "\n\nRight: names 2, few-shot 1 (p = 1)."
+    assert tables._pairs("Right", rows, [("names", "few-shot"), ("side", "names")], "right") == wanted
+
+
 def _data(folder: Path) -> Path:
     """Two problems of each data set, in their forms."""
     files: dict[str, Any] = {
