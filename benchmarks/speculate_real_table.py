@@ -3,6 +3,8 @@
     alpha     how often the guesser's call is the main model's, with Wilson's interval
     saved     the mean over the tasks of each one's saving, ± its 95% interval over repeats (t)
     equation  hits · min(T, G - g) / (G + F + T) with what was measured: G, F of the plain arm, g of the arm, hits
+    by task   the same with each task's own T, G and F, and its hit; the mean over the tasks. Smaller where T is about
+              G - g, as each task has the smaller one of the two
 
 Leaves out   repeats that lack a task or the plain arm.
 """
@@ -62,6 +64,11 @@ def _mean(lines: list[dict[str, Any]], name: str) -> float:
     return statistics.mean(line[name] or 0.0 for line in lines)
 
 
+def _tool_s(plain: dict[str, Any]) -> float:
+    """What the tool of a task took, where nothing was guessed."""
+    return float(plain["whole_s"] - plain["call_s"] - plain["answer_s"])
+
+
 def arm_row(held: Held, share: float, arm: str) -> list[str]:
     """The row of an arm at one time of the tool."""
     numbers = sorted({n for own, _, _, n in held.tasks if own == share})
@@ -77,12 +84,17 @@ def arm_row(held: Held, share: float, arm: str) -> list[str]:
     guess_s = statistics.mean(line["guess_s"] for line in own if line["guess_s"] is not None)
     hits = sum(line["hits"] for line in own)
     equation = hits / len(own) * max(0.0, min(tool_s, call_s - guess_s)) / (call_s + answer_s + tool_s)
+    each = [
+        line["hits"] * max(0.0, min(_tool_s(before), before["call_s"] - guess_s)) / before["whole_s"]
+        for some in pairs
+        for before, line in some
+    ]
     saved = [statistics.mean(1 - b["whole_s"] / a["whole_s"] for a, b in some) for some in pairs]
     stayed = f", {sum(line['stayed'] for line in own)} stayed" if any(line["stayed"] for line in own) else ""
     return [
         f"{tool_s:.1f}", arm, str(len(repeats)), f"{call_s:.1f}", f"{guess_s:.1f}", f"{answer_s:.1f}",
-        f"{_mean(plain, 'whole_s'):.1f}", f"{_mean(own, 'call_s'):.1f}", f"{hits} of {len(own)}{stayed}",
-        told(saved), f"{equation:.1%}",
+        f"{_mean(plain, 'whole_s'):.1f}", f"{_mean(own, 'call_s'):.1f}, {_mean(own, 'answer_s'):.1f}",
+        f"{hits} of {len(own)}{stayed}", told(saved), f"{equation:.1%}", f"{statistics.mean(each):.1%}",
     ]  # fmt: skip
 
 
@@ -93,6 +105,6 @@ def table(held: Held) -> str:
     first = f"M = {held.setting.get('agents')}; alpha = {equal} of {asked}, {with_interval(equal, asked)}"
     first += "".join(f"; {model} alone {statistics.mean(some):.1f} s" for model, some in seconds.items() if some)
     arms = dict.fromkeys((share, arm) for share, _, arm, _ in held.tasks if arm != "plain")
-    head = ["T, s", "arm", "repeats", "G, s", "g, s", "F, s", "plain, a task, s", "its G, s", "hits", "saved",
-            "equation 1"]  # fmt: skip
+    head = ["T, s", "arm", "repeats", "G, s", "g, s", "F, s", "plain, a task, s", "its G, F, s", "hits", "saved",
+            "equation 1", "by task"]  # fmt: skip
     return f"{first}\n\n{markdown(head, [arm_row(held, share, arm) for share, arm in arms])}"

@@ -37,7 +37,7 @@ def test_a_row() -> None:
     lines = [line("plain", 0, 0, 7.0), line("plain", 1, 0, 7.0), line("recorded", 0, 0, 5.0, 1),
              line("recorded", 1, 0, 7.0)]  # fmt: skip
     row = arm_row(Held(tasks=dict(lines)), 0.5, "recorded")
-    assert row == ["2.0", "recorded", "1", "4.0", "1.0", "1.0", "7.0", "4.0", "1 of 2", "14.3%", "14.3%"]
+    assert row == ["2.0", "recorded", "1", "4.0", "1.0", "1.0", "7.0", "4.0, 1.0", "1 of 2", "14.3%", "14.3%", "14.3%"]
 
 
 def test_an_interval_is_over_repeats() -> None:
@@ -54,7 +54,14 @@ def test_an_interval_is_over_repeats() -> None:
 def test_what_a_hit_saves_at_most(guess_s: float, equation: str) -> None:
     """No more than the rest of the turn when the guess is there, and nothing where the guess is the slower."""
     lines = [line("plain", 0, 0, 7.0), line("recorded", 0, 0, 7.0, 1, guess_s)]
-    assert arm_row(Held(tasks=dict(lines)), 0.5, "recorded")[10] == equation
+    assert arm_row(Held(tasks=dict(lines)), 0.5, "recorded")[10:] == [equation, equation]
+
+
+def test_the_equation_by_task() -> None:
+    """Tools of 1 and 3 s in tasks of 6 and 8 s, both guessed 3 s before the call is there: 1/6 and 3/8."""
+    lines = [line("plain", 0, 0, 6.0), line("plain", 1, 0, 8.0), line("recorded", 0, 0, 5.0, 1),
+             line("recorded", 1, 0, 5.0, 1)]  # fmt: skip
+    assert arm_row(Held(tasks=dict(lines)), 0.5, "recorded")[10:] == ["28.6%", "27.1%"]
 
 
 class Scripted(ThreadingHTTPServer):
