@@ -11,14 +11,15 @@ time that the main model's calls take (G), and a short answer.
     plain      without guesses
     guesser    guesses of the second server
     recorded   guesses that a file would hold: the main model's own call with probability 0.8, else one without
-               arguments, after the guesser's mean time
+               arguments, after the guesser's mean time (or `--guess`)
     engine     as "recorded", and outputs are handed to the main server while it writes: it drafts the call that has an
                output, and where it made that call it goes on with its answer at once
 
-A run writes one JSON line a question alone, and one a task, arm, time of the tool and repeat. What the file holds is
-not run again. Arms take turns, every other repeat in the other direction, so that a machine which is busy with others'
-work is as busy for each. A table has a row for each time and arm: time saved is the mean over the tasks of each one's
-saving, with its 95% interval over repeats, beside equation 1 with the measured figures.
+A run writes one JSON line a question alone, and one a task, arm, time of the tool and repeat, with the main server's
+counts for each arm. What the file holds is not run again. Arms take turns, every other repeat in the other direction,
+so that a machine which is busy with others' work is as busy for each. A table has a row for each time and arm: time
+saved is the mean over the tasks of each one's saving, with its 95% interval over repeats, beside equation 1 with the
+measured figures; and passes of the main model, which do not depend on what else a machine does.
 
 Leaves out   several tasks one after another in an agent: with M agents, M tasks run at once.
 """
@@ -195,12 +196,16 @@ class Run:
         self.bundle = bundle_of(a.model, self.tools)
         self.rules, self.checker = Rules.from_bundle(self.bundle), CallChecker(self.bundle)
         self.made: dict[int, Call | None] = {}
-        self.setting = {"tasks": a.tasks, "agents": a.agents, "guesser": a.guesser}
+        self.setting = {"tasks": a.tasks, "agents": a.agents, "guesser": a.guesser, "guess": a.guess}
 
     def write(self, **row: Any) -> None:
         """A line."""
         self.file.write(json.dumps(row) + "\n")
         self.file.flush()
+
+    def counts(self) -> dict[str, int]:
+        """What the main server has done so far: see `EngineCounts`."""
+        return dict(wait_for(self.a.ports[0])["counts"])
 
     async def warm(self, port: int) -> None:
         """Each slot of a server reads the list of tools, which is in its prefix cache from then on."""
@@ -278,6 +283,7 @@ class Run:
             await self.alone(model, port, set(held.alone[model]))
         known = read(a.out).alone
         seconds = {model: statistics.mean(one["seconds"] for one in known[model].values()) for model in known}
+        guess_s = seconds["guesser"] if a.guess is None else a.guess * seconds["main"]
         for n, one in known["main"].items():
             self.made[n] = None if one["call"] is None else Call(*one["call"])
         for repeat in range(a.repeats):
@@ -287,9 +293,11 @@ class Run:
                     if all((share, repeat, arm, n) in held.tasks for arm in a.arms for n in some):
                         continue
                     for arm in a.arms[:: -1 if repeat % 2 else 1]:
-                        each = (self.task(n, arm, share, repeat, share * seconds["main"], seconds["guesser"])
-                                for n in some)  # fmt: skip
+                        before = self.counts()
+                        each = (self.task(n, arm, share, repeat, share * seconds["main"], guess_s) for n in some)
                         await asyncio.gather(*each)
+                        counts = {name: count - before[name] for name, count in self.counts().items()}
+                        self.write(counts=counts, share=share, repeat=repeat, arm=arm, at=at, tasks=len(some))
 
 
 def servers_of(a: argparse.Namespace) -> int:
@@ -312,6 +320,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--guesser", choices=GUESSERS, default=GUESSERS[0])
     run.add_argument(
         "--tools", type=float, nargs="*", default=[0.5, 1.0], help="mean time of the tool, as a share of G alone"
+    )
+    run.add_argument(
+        "--guess", type=float, help="time of a recorded guess, as a share of G alone; the guesser's if not given"
     )
     run.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS), help="plain first")
     run.add_argument("--repeats", type=int, default=1)

@@ -6,6 +6,8 @@
     by task   the same with each task's own T, G and F, and its hit; the mean over the tasks. Smaller where T is about
               G - g, as each task has the smaller one of the two
 
+    passes    of the main model a task, without guesses → in the arm; tokens of prompts that it read, likewise
+
 Leaves out   repeats that lack a task or the plain arm.
 """
 
@@ -32,11 +34,14 @@ class Held:
         setting: of the run; empty before there is one.
         alone: model → task → its line.
         tasks: (share, repeat, arm, task) → its line.
+        counts: (share, repeat, arm, first task) → what the main server did for the tasks at once, see EngineCounts.
     """
 
     setting: dict[str, Any] = field(default_factory=dict)
     alone: dict[str, dict[int, dict[str, Any]]] = field(default_factory=lambda: {"main": {}, "guesser": {}})
     tasks: dict[Key, dict[str, Any]] = field(default_factory=dict)
+
+    counts: dict[Key, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def alpha(self) -> tuple[int, int]:
@@ -53,6 +58,8 @@ def read(path: Path) -> Held:
         row = json.loads(line)
         if "alone" in row:
             held.alone[row["alone"]][row["task"]] = row
+        elif "counts" in row:
+            held.counts[row["share"], row["repeat"], row["arm"], row["at"]] = row
         elif "arm" in row:
             held.tasks[row["share"], row["repeat"], row["arm"], row["task"]] = row
         else:
@@ -62,6 +69,20 @@ def read(path: Path) -> Held:
 
 def _mean(lines: list[dict[str, Any]], name: str) -> float:
     return statistics.mean(line[name] or 0.0 for line in lines)
+
+
+def _count(held: Held, share: float, repeats: list[int], name: str, arms: tuple[str, str]) -> str:
+    """A count of the main server a task, plain → in an arm; empty where the file has none."""
+    out = []
+    for arm in arms:
+        some = [
+            row
+            for (own, repeat, one, _), row in held.counts.items()
+            if (own, one) == (share, arm) and repeat in repeats
+        ]
+        tasks = sum(row["tasks"] for row in some)
+        out += [f"{sum(row['counts'][name] for row in some) / tasks:.1f}"] if tasks else []
+    return " → ".join(out)
 
 
 def _tool_s(plain: dict[str, Any]) -> float:
@@ -95,6 +116,8 @@ def arm_row(held: Held, share: float, arm: str) -> list[str]:
         f"{tool_s:.1f}", arm, str(len(repeats)), f"{call_s:.1f}", f"{guess_s:.1f}", f"{answer_s:.1f}",
         f"{_mean(plain, 'whole_s'):.1f}", f"{_mean(own, 'call_s'):.1f}, {_mean(own, 'answer_s'):.1f}",
         f"{hits} of {len(own)}{stayed}", told(saved), f"{equation:.1%}", f"{statistics.mean(each):.1%}",
+        _count(held, share, repeats, "steps", ("plain", arm)),
+        _count(held, share, repeats, "prefill_tokens", ("plain", arm)),
     ]  # fmt: skip
 
 
@@ -106,5 +129,5 @@ def table(held: Held) -> str:
     first += "".join(f"; {model} alone {statistics.mean(some):.1f} s" for model, some in seconds.items() if some)
     arms = dict.fromkeys((share, arm) for share, _, arm, _ in held.tasks if arm != "plain")
     head = ["T, s", "arm", "repeats", "G, s", "g, s", "F, s", "plain, a task, s", "its G, F, s", "hits", "saved",
-            "equation 1", "by task"]  # fmt: skip
+            "equation 1", "by task", "passes", "prompt tokens read"]  # fmt: skip
     return f"{first}\n\n{markdown(head, [arm_row(held, share, arm) for share, arm in arms])}"

@@ -37,7 +37,22 @@ def test_a_row() -> None:
     lines = [line("plain", 0, 0, 7.0), line("plain", 1, 0, 7.0), line("recorded", 0, 0, 5.0, 1),
              line("recorded", 1, 0, 7.0)]  # fmt: skip
     row = arm_row(Held(tasks=dict(lines)), 0.5, "recorded")
-    assert row == ["2.0", "recorded", "1", "4.0", "1.0", "1.0", "7.0", "4.0, 1.0", "1 of 2", "14.3%", "14.3%", "14.3%"]
+    assert row == [
+        "2.0",
+        "recorded",
+        "1",
+        "4.0",
+        "1.0",
+        "1.0",
+        "7.0",
+        "4.0, 1.0",
+        "1 of 2",
+        "14.3%",
+        "14.3%",
+        "14.3%",
+        "",
+        "",
+    ]
 
 
 def test_an_interval_is_over_repeats() -> None:
@@ -54,14 +69,14 @@ def test_an_interval_is_over_repeats() -> None:
 def test_what_a_hit_saves_at_most(guess_s: float, equation: str) -> None:
     """No more than the rest of the turn when the guess is there, and nothing where the guess is the slower."""
     lines = [line("plain", 0, 0, 7.0), line("recorded", 0, 0, 7.0, 1, guess_s)]
-    assert arm_row(Held(tasks=dict(lines)), 0.5, "recorded")[10:] == [equation, equation]
+    assert arm_row(Held(tasks=dict(lines)), 0.5, "recorded")[10:12] == [equation, equation]
 
 
 def test_the_equation_by_task() -> None:
     """Tools of 1 and 3 s in tasks of 6 and 8 s, both guessed 3 s before the call is there: 1/6 and 3/8."""
     lines = [line("plain", 0, 0, 6.0), line("plain", 1, 0, 8.0), line("recorded", 0, 0, 5.0, 1),
              line("recorded", 1, 0, 5.0, 1)]  # fmt: skip
-    assert arm_row(Held(tasks=dict(lines)), 0.5, "recorded")[10:] == ["28.6%", "27.1%"]
+    assert arm_row(Held(tasks=dict(lines)), 0.5, "recorded")[10:12] == ["28.6%", "27.1%"]
 
 
 class Scripted(ThreadingHTTPServer):
@@ -78,6 +93,9 @@ class Scripted(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Scripted
     protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._answer({"counts": {"steps": 10 * len(self.server.seen), "prefill_tokens": 0}})
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -183,7 +201,12 @@ def test_a_run(servers: list[Scripted], tmp_path: Path, agents: int) -> None:
     """The guesser is right but for one question, and a right guess takes the tool's time out of the task."""
     words = ["--agents", str(agents), "--tools", "0.5", "--arms", "plain", "guesser", "recorded"]
     held = run(servers, tmp_path, *words)
-    assert held.alpha == (1, 2) and held.setting == {"tasks": 2, "agents": agents, "guesser": "int8-channel"}
+    assert held.alpha == (1, 2) and held.setting == {
+        "tasks": 2,
+        "agents": agents,
+        "guesser": "int8-channel",
+        "guess": None,
+    }
     assert all(one["seconds"] >= CALL_S for one in held.alone["main"].values())
     assert all(one["seconds"] >= GUESS_S for one in held.alone["guesser"].values())
     assert len(servers[0].seen) == agents + 2 + 3 * 2 * 2  # a slot each, alone, and two turns of each task and arm
@@ -203,7 +226,12 @@ def test_a_run(servers: list[Scripted], tmp_path: Path, agents: int) -> None:
     ]
     assert all("x-toolc" not in each["function"] for each in servers[0].seen[0]["tools"])
     printed = table(held)
-    assert "alpha = 1 of 2" in printed and "| guesser | 1 |" in printed and "| 2 of 2 |" in printed
+    assert (
+        "alpha = 1 of 2" in printed
+        and "| guesser | 1 |" in printed
+        and "| 20.0 → 20.0 |" in printed
+        and "| 2 of 2 |" in printed
+    )
 
 
 @pytest.mark.usefixtures("certain")
@@ -231,17 +259,19 @@ def test_an_output_that_is_late(servers: list[Scripted], tmp_path: Path) -> None
 
 def test_a_run_goes_on(servers: list[Scripted], tmp_path: Path) -> None:
     """What the file holds is not asked again, and a repeat that broke off is run whole."""
-    words = ["--tools", "0", "--arms", "plain", "recorded"]
+    words = ["--tools", "0", "--arms", "plain", "recorded", "--guess", "0.1"]
     first = run(servers, tmp_path, *words)
     guesses, asked = len(servers[1].seen), len(servers[0].seen)
     out = tmp_path / "real.jsonl"
     lines = out.read_text().splitlines(True)
-    out.write_text("".join(lines[:-1]))
+    out.write_text("".join(lines[:-2]))  # without the last task and the counts
     again = run(servers, tmp_path, *words, "--repeats", "2")
     assert len(servers[1].seen) == guesses  # recorded guesses need none
     assert len(servers[0].seen) == asked + 1 + (1 + 2) * 2 * 2  # a warm slot, one task and then two in two arms
-    assert again.alone == first.alone and len(again.tasks) == 8
-    assert out.read_text().startswith("".join(lines[:-1]))
+    assert again.alone == first.alone and len(again.tasks) == 8 and len(again.counts) == 8
+    main_s = sum(one["seconds"] for one in again.alone["main"].values()) / 2
+    assert again.tasks[0, 1, "recorded", 0]["guess_s"] == pytest.approx(main_s / 10, abs=0.001)
+    assert out.read_text().startswith("".join(lines[:-2]))
     with pytest.raises(SystemExit, match="not of"):
         run(servers, tmp_path, *words, "--agents", "2")
 
