@@ -6,7 +6,7 @@
     by task   the same with each task's own T, G and F, and its hit; the mean over the tasks. Smaller where T is about
               G - g, as each task has the smaller one of the two
 
-    passes    of the main model a task, without guesses → in the arm; tokens of prompts that it read, likewise
+    passes    of the main model a task, without guesses → in the arm; those of several agents at once are shared
 
 Leaves out   repeats that lack a task or the plain arm.
 """
@@ -71,8 +71,8 @@ def _mean(lines: list[dict[str, Any]], name: str) -> float:
     return statistics.mean(line[name] or 0.0 for line in lines)
 
 
-def _count(held: Held, share: float, repeats: list[int], name: str, arms: tuple[str, str]) -> str:
-    """A count of the main server a task, plain → in an arm; empty where the file has none."""
+def _passes(held: Held, share: float, repeats: list[int], arms: tuple[str, str]) -> str:
+    """Passes of the main server a task, plain → in an arm; empty where the file has none."""
     out = []
     for arm in arms:
         some = [
@@ -81,7 +81,7 @@ def _count(held: Held, share: float, repeats: list[int], name: str, arms: tuple[
             if (own, one) == (share, arm) and repeat in repeats
         ]
         tasks = sum(row["tasks"] for row in some)
-        out += [f"{sum(row['counts'][name] for row in some) / tasks:.1f}"] if tasks else []
+        out += [f"{sum(row['counts']['steps'] for row in some) / tasks:.1f}"] if tasks else []
     return " → ".join(out)
 
 
@@ -116,8 +116,7 @@ def arm_row(held: Held, share: float, arm: str) -> list[str]:
         f"{tool_s:.1f}", arm, str(len(repeats)), f"{call_s:.1f}", f"{guess_s:.1f}", f"{answer_s:.1f}",
         f"{_mean(plain, 'whole_s'):.1f}", f"{_mean(own, 'call_s'):.1f}, {_mean(own, 'answer_s'):.1f}",
         f"{hits} of {len(own)}{stayed}", told(saved), f"{equation:.1%}", f"{statistics.mean(each):.1%}",
-        _count(held, share, repeats, "steps", ("plain", arm)),
-        _count(held, share, repeats, "prefill_tokens", ("plain", arm)),
+        _passes(held, share, repeats, ("plain", arm)),
     ]  # fmt: skip
 
 
@@ -129,5 +128,5 @@ def table(held: Held) -> str:
     first += "".join(f"; {model} alone {statistics.mean(some):.1f} s" for model, some in seconds.items() if some)
     arms = dict.fromkeys((share, arm) for share, _, arm, _ in held.tasks if arm != "plain")
     head = ["T, s", "arm", "repeats", "G, s", "g, s", "F, s", "plain, a task, s", "its G, F, s", "hits", "saved",
-            "equation 1", "by task", "passes", "prompt tokens read"]  # fmt: skip
+            "equation 1", "by task", "passes"]  # fmt: skip
     return f"{first}\n\n{markdown(head, [arm_row(held, share, arm) for share, arm in arms])}"

@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        self._answer({"counts": {"steps": 10 * len(self.server.seen), "prefill_tokens": 0}})
+        self._answer({"counts": {"steps": 10 * len(self.server.seen)}})
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
