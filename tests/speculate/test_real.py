@@ -37,22 +37,8 @@ def test_a_row() -> None:
     lines = [line("plain", 0, 0, 7.0), line("plain", 1, 0, 7.0), line("recorded", 0, 0, 5.0, 1),
              line("recorded", 1, 0, 7.0)]  # fmt: skip
     row = arm_row(Held(tasks=dict(lines)), 0.5, "recorded")
-    assert row == [
-        "2.0",
-        "recorded",
-        "1",
-        "4.0",
-        "1.0",
-        "1.0",
-        "7.0",
-        "4.0, 1.0",
-        "1 of 2",
-        "14.3%",
-        "14.3%",
-        "14.3%",
-        "",
-        "",
-    ]
+    assert row[:8] == ["2.0", "recorded", "1", "4.0", "1.0", "1.0", "7.0", "4.0, 1.0"]
+    assert row[8:] == ["1 of 2", "14.3%", "14.3%", "14.3%", ""]
 
 
 def test_an_interval_is_over_repeats() -> None:
