@@ -29,6 +29,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import socket
 import statistics
 import subprocess
 import sys
@@ -354,6 +355,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     common += ["--out", str(a.out), "--guesser", a.guesser]
     command = [sys.executable, "-m", "benchmarks.speculate_real", "run", *common]
     ports = a.ports[: servers_of(a)]
+    for port in ports if not a.running else ():
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                raise SystemExit(f"another server listens on port {port}: give --ports, or --running if it is meant")
     servers = [
         subprocess.Popen([*command, "--serve", str(port), *["--as-guesser"] * (port == a.ports[1])])
         for port in ports

@@ -262,6 +262,14 @@ def test_a_run_goes_on(servers: list[Scripted], tmp_path: Path) -> None:
         run(servers, tmp_path, *words, "--agents", "2")
 
 
+def test_a_port_that_is_taken(servers: list[Scripted], tmp_path: Path) -> None:
+    """Another run's server would answer in place of this one's."""
+    ports = [str(one.server_address[1]) for one in servers]
+    words = ["run", "--model", "builtin", "--out", str(tmp_path / "real.jsonl"), "--ports", *ports]
+    with pytest.raises(SystemExit, match=f"port {ports[0]}"):
+        speculate_real.main(words)
+
+
 def test_a_sequence_that_stays_goes_on_with_text() -> None:
     """The main server's engine: behind a call with an output comes a short text, though a call was required."""
     from tests.speculate.small import bias, bundle, causal, encoder
