@@ -8,7 +8,7 @@
 
     passes    of the main model a task, without guesses → in the arm; those of several agents at once are shared
 
-Leaves out   repeats that lack a task or the plain arm.
+Leaves out   repeats that lack a task or the plain arm, and arms without a whole one.
 """
 
 from __future__ import annotations
@@ -90,14 +90,19 @@ def _tool_s(plain: dict[str, Any]) -> float:
     return float(plain["whole_s"] - plain["call_s"] - plain["answer_s"])
 
 
-def arm_row(held: Held, share: float, arm: str) -> list[str]:
-    """The row of an arm at one time of the tool."""
+def whole_repeats(held: Held, share: float, arm: str) -> tuple[list[int], list[int]]:
+    """The tasks of one time of the tool, and the repeats in which an arm and the plain one have all of them."""
     numbers = sorted({n for own, _, _, n in held.tasks if own == share})
-    repeats = [
-        repeat
-        for repeat in sorted({repeat for own, repeat, _, _ in held.tasks if own == share})
-        if all((share, repeat, one, n) in held.tasks for one in ("plain", arm) for n in numbers)
+    repeats = sorted({repeat for own, repeat, _, _ in held.tasks if own == share})
+    arms = ("plain", arm)
+    return numbers, [
+        repeat for repeat in repeats if all((share, repeat, one, n) in held.tasks for one in arms for n in numbers)
     ]
+
+
+def arm_row(held: Held, share: float, arm: str) -> list[str]:
+    """The row of an arm that has a whole repeat, at one time of the tool."""
+    numbers, repeats = whole_repeats(held, share, arm)
     pairs = [[(held.tasks[share, repeat, "plain", n], held.tasks[share, repeat, arm, n]) for n in numbers]
              for repeat in repeats]  # fmt: skip
     plain, own = ([pair[side] for some in pairs for pair in some] for side in (0, 1))
@@ -127,6 +132,7 @@ def table(held: Held) -> str:
     first = f"M = {held.setting.get('agents')}; alpha = {equal} of {asked}, {with_interval(equal, asked)}"
     first += "".join(f"; {model} alone {statistics.mean(some):.1f} s" for model, some in seconds.items() if some)
     arms = dict.fromkeys((share, arm) for share, _, arm, _ in held.tasks if arm != "plain")
+    arms = {one: None for one in arms if whole_repeats(held, *one)[1]}
     head = ["T, s", "arm", "repeats", "G, s", "g, s", "F, s", "plain, a task, s", "its G, F, s", "hits", "saved",
             "equation 1", "by task", "passes"]  # fmt: skip
     return f"{first}\n\n{markdown(head, [arm_row(held, share, arm) for share, arm in arms])}"

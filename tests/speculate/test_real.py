@@ -49,6 +49,8 @@ def test_an_interval_is_over_repeats() -> None:
     ]
     row = arm_row(Held(tasks=dict(lines)), 0.5, "recorded")
     assert row[2] == "3" and row[9] == "16.7% ± 35.8"
+    begun = Held(tasks=dict([line("plain", 0, 0, 8.0), line("plain", 1, 0, 8.0), line("recorded", 0, 0, 8.0)]))
+    assert "recorded" not in table(begun)  # its only repeat lacks a task
 
 
 @pytest.mark.parametrize(("guess_s", "equation"), [(1.0, "28.6%"), (3.0, "14.3%"), (5.0, "0.0%")])
