@@ -15,6 +15,7 @@ from benchmarks.tooldec import __main__ as command  # noqa: E402
 from benchmarks.tooldec import funcqa, kamel, restbench, rows, tables, tooleval, unseen  # noqa: E402
 from benchmarks.tooldec.decode import Model, Row, decode  # noqa: E402
 from benchmarks.tooldec.llama import Texts  # noqa: E402
+from toolc.compiler import Options, compile_tools  # noqa: E402
 
 from .test_benchmarks import small_checkpoint  # noqa: E402
 
@@ -114,6 +115,97 @@ def test_actions(text: str, wanted: str, fuzzy: str) -> None:
     assert tooleval.failure(text, TOOLS) == wanted and tooleval.failure(text, TOOLS, fuzzy=True) == fuzzy
 
 
+def _answer(*steps: str) -> dict[str, Any]:
+    """A recorded answer in the data's form: a chain, each step cut to 100 characters."""
+    node: list[Any] = []
+    for step in reversed(steps):
+        node = [{"role": "tool", "message": step[:100], "next": node}]
+    return {"answer_details": [{"role": "system", "message": "", "next": node}]}
+
+
+ANSWER = _answer(
+    r"""{'name': 'search', 'arguments': '{\n  "q": "a\'b"\n}', 'response': '{"error": ""}'}""",
+    r"""{'name': 'searches', 'arguments': '{}', 'response': '""" + "x" * 100,
+    r"""{'name': 'search', 'arguments': '{"q": \"""" + "x" * 100,
+)
+
+
+def test_recorded_steps() -> None:
+    first, second, third = tooleval.recorded(ANSWER)
+    assert first == ("search", {"q": "a'b"}, '{"error": ""}')
+    assert second is not None and second[:2] == ("searches", {}) and set(second.response) == {"x"}
+    assert third is None
+    assert tooleval.follows(first, "search", ' {"q" : "a\'b"}\n') and not tooleval.follows(third, "search", "{}")
+    assert not any(
+        tooleval.follows(first, *one) for one in (("searches", '{"q": "a\'b"}'), ("search", "{}"), ("search", "a"))
+    )
+
+
+class Told(tooleval.Steps):
+    """Writes given actions, and ends behind each."""
+
+    said: list[str]
+
+    def _open(self, entry: str) -> None:
+        super()._open(entry)
+        self.queue = []
+
+    def _best(self, logits: torch.Tensor) -> int:
+        if not self.queue:
+            self.queue = [*self.model.encode(self.said.pop(0)), next(iter(self.model.ends))]
+        return self.queue.pop(0)
+
+    queue: list[int] = []
+
+
+SAID = "Action: search\nAction Input: "
+
+
+@pytest.mark.parametrize(
+    ("said", "calls", "followed", "failed"),
+    [
+        (['{"q": "a"}'] * 2, 2, 1, ""),  # the second one is not the recorded one
+        (["{}"], 1, 0, "argument"),
+        (['{"q": "a"}', '{"q": "b"}', '{"q": "c"}'], 3, 2, ""),  # what is recorded is cut there
+        (['{"q": "a"}', "{"], 2, 1, "argument"),
+    ],
+)
+def test_actions_are_replayed(model: Model, said: list[str], calls: int, followed: int, failed: str) -> None:
+    steps = [f"""{{'name': 'search', 'arguments': '{{"q": "{q}"}}', 'response': 'seen {q}'}}""" for q in "ab"]
+    row = Told(model, "Thought:", {"available_tools": TOOLS, "answer": _answer(*steps)}, None)
+    row.said = [SAID + one for one in said]
+    assert list(decode(model, "a prompt", [row])) == [row] and not row.said
+    assert (row.calls, row.followed, row.failed) == (calls, followed, failed)
+    assert row.text.count("Observation: seen") == followed
+    if followed == 1 and not failed:
+        assert row.text == SAID + '{"q": "a"}\nObservation: seen a\nThought:' + SAID + '{"q": "a"}'
+
+
+def test_the_sixth_action_is_finish(model: Model) -> None:
+    """After five recorded actions the bundle lets `Finish` through, and nothing else."""
+    tools = [*TOOLS, {"name": "Finish", "parameters": {"type": "object", "properties": {
+        "return_type": {"enum": ["give_answer", "give_up_and_restart"]}, "final_answer": {"type": "string"}},
+        "required": ["return_type"]}}]  # fmt: skip
+    options = Options(protocol="react", closed=True, named=False, skip=True, repair=True)
+    bundle = compile_tools(tools, model.folder, options=options).bundle
+    step = """{'name': 'search', 'arguments': '{"q": "a"}', 'response': 'seen'}"""
+    row = Told(model, "Thought:", {"available_tools": tools, "answer": _answer(*[step] * 7)}, bundle)
+    row.said = [f' it\n{SAID}{{"q": "a"}}'] * tooleval.STEPS
+    entries = []
+    opened = row._open
+    row._open = lambda entry: (entries.append(entry), opened(entry))  # type: ignore[method-assign, func-returns-value]
+    scripted = Told._best
+
+    def best(logits: torch.Tensor) -> int:
+        return scripted(row, logits) if row.said or row.queue else tooleval.Steps._best(row, logits)
+
+    row._best = best  # type: ignore[method-assign]
+    list(decode(model, "a prompt", [row]))
+    assert entries == ["auto/inside"] * (tooleval.STEPS - 1) + ["none/inside"]
+    assert row.calls == tooleval.STEPS + 1 and row.followed == tooleval.STEPS and not row.failed
+    assert "Action: Finish" in row.text.rpartition("Observation")[2]
+
+
 def test_intervals() -> None:
     """By Wilson's formula, as tables of statistics have it."""
     for count, total, low, high in (
@@ -123,6 +215,20 @@ def test_intervals() -> None:
         (1, 100, 0.002, 0.054),
     ):
         assert tables.interval(count, total) == pytest.approx((low, high), abs=0.001)
+
+
+def test_sign_test() -> None:
+    """Against a binomial table; no difference is no evidence."""
+    assert tables.sign_test(0, 0) == 1 and tables.sign_test(3, 3) == 1
+    assert tables.sign_test(5, 0) == pytest.approx(2 / 2**5) and tables.sign_test(1, 9) == pytest.approx(22 / 1024)
+
+
+def test_pairs_of_arms() -> None:
+    rows = {
+        arm: {n: {"right": n in right} for n in range(4)} for arm, right in (("names", (0, 1, 2)), ("few-shot", (2, 3)))
+    }
+    wanted = "\n\nRight: names 2, few-shot 1 (p = 1)."
+    assert tables._pairs("Right", rows, [("names", "few-shot"), ("side", "names")], "right") == wanted
 
 
 def _data(folder: Path) -> Path:
@@ -138,7 +244,7 @@ def _data(folder: Path) -> Path:
         ] * 2,
         "data/restbench/tmdb.json": [{"query": "the best", "solution": ["GET /movie/top", "GET /movie/{id}"]}] * 2,
         "data/tooleval/gpt35_cot_G2_category.json": {
-            str(n): {"query": "look", "available_tools": TOOLS} for n in range(2)
+            str(n): {"query": "look", "available_tools": TOOLS, "answer": ANSWER} for n in range(2)
         },
         "openapi/tmdb_oas.json": {
             "openapi": "3.0.0", "info": {"title": "x", "version": "1"},
@@ -183,7 +289,7 @@ def test_a_run(
     command.main(["tables", str(out), "--plot", str(tmp_path / "kamel.svg")])
     assert ">side</text>" in (tmp_path / "kamel.svg").read_text()
     printed = capsys.readouterr().out
-    assert all(part in printed for part in parts.split(",")) and "| fuzzy | 2 |" in printed
+    assert all(part in printed for part in parts.split(",")) and "| fuzzy | 2 | 2 | 0 |" in printed
 
 
 def test_what_a_line_is_learned_from(model: Model) -> None:

@@ -102,12 +102,15 @@ class Row:
         self.tokens += 1
         if token in self.model.ends:
             self.end()
+            if self.pending:  # the text goes on with what was inserted, and not with its end
+                token = self.pending.pop(0)
+                self.ids.append(token)
         else:
             self.ids.append(token)
             self.look()
         if self.tokens >= self.budget and not self.pending and not self.is_done:
             self.end()
-            self.is_done = True
+            self.is_done = not self.pending
         return token
 
     def _best(self, logits: torch.Tensor) -> int:

@@ -1,7 +1,7 @@
 """Tables of docs/research.md, from the records of a run.
 
-Intervals are Wilson's, 95%, of one share; arms see the same problems, so a difference is better told by the problems
-that only one of two arms gets right, which the last column of `right` counts against the first arm.
+Intervals are Wilson's, 95%, of one share. Arms see the same problems, so a difference is better told by the problems
+that only one of two arms gets right: a column or a line below the table counts them, with the sign test's p.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,23 @@ def read(path: Path) -> dict[str, dict[str, dict[int, dict[str, Any]]]]:
         for arm, rows in arms.items():
             arms[arm] = {n: rows[n] for n in sorted(common)}
     return found
+
+
+def sign_test(one: int, other: int) -> float:
+    """The two-sided p of so many problems that only one arm gets right, and only the other: a fair coin's."""
+    total = one + other
+    return min(1.0, 2 * sum(comb(total, n) for n in range(min(one, other) + 1)) / 2**total)
+
+
+def _pairs(what: str, arms: dict[str, dict[int, dict[str, Any]]], pairs: Sequence[tuple[str, str]], key: str) -> str:
+    """How many problems only one of two arms gets right, and only the other; of pairs that are there."""
+    out = []
+    for one, other in pairs:
+        if one in arms and other in arms:
+            both = [(arms[one][n][key], arms[other][n][key]) for n in arms[one]]
+            counts = both.count((True, False)), both.count((False, True))
+            out.append(f"{one} {counts[0]}, {other} {counts[1]} (p = {sign_test(*counts):.2g})")
+    return f"\n\n{what}: {'; '.join(out)}." if out else ""
 
 
 def _mean(rows: Sequence[dict[str, Any]], key: str) -> str:
@@ -98,7 +116,9 @@ def chosen_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
             share(sum("name" in row["failed"] for row in rows), len(rows)), _mean(rows, "prompt"),
             _mean(rows, "tokens"), _mean(rows, "seconds"),
         ])  # fmt: skip
-    return _table(["arm", "questions", "right", "no such name", "tokens of the prompt", "tokens", "s"], out)
+    head = ["arm", "questions", "right", "no such name", "tokens of the prompt", "tokens", "s"]
+    pairs = [("names", "few-shot"), ("side", "few-shot"), ("names", "side")]
+    return _table(head, out) + _pairs("Right in one of two arms alone", arms, pairs, "right")
 
 
 def path_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
@@ -122,21 +142,24 @@ def path_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
         "tokens",
         "s",
     ]
-    return _table(head, out)
+    pairs = [("bundle", "free"), ("documented bundle", "documented"), ("bundle", "documented")]
+    return _table(head, out) + _pairs("First call right in one of two arms alone", arms, pairs, "first")
 
 
 def action_table(arms: dict[str, dict[int, dict[str, Any]]]) -> str:
-    """ToolEval: first actions."""
+    """ToolEval: actions."""
     out = []
     for arm in ("free", "fuzzy", "bundle"):
         rows = list(arms.get(arm, {}).values())
         kinds = Counter(kind for row in rows for kind in row["failed"])
+        calls, failed = sum(row["calls"] for row in rows), sum(bool(row["failed"]) for row in rows)
         out.append([
-            arm, str(len(rows)), ", ".join(str(kinds[kind]) for kind in KINDS[:3]),
-            share(sum(bool(row["failed"]) for row in rows), len(rows)), _mean(rows, "prompt"), _mean(rows, "tokens"),
-            _mean(rows, "seconds"),
+            arm, str(len(rows)), str(calls), str(sum(row["followed"] for row in rows)),
+            ", ".join(str(kinds[kind]) for kind in KINDS[:3]), share(failed, calls), share(failed, len(rows)),
+            _mean(rows, "prompt"), _mean(rows, "tokens"), _mean(rows, "seconds"),
         ])  # fmt: skip
-    head = ["arm", "tasks", "name, argument, syntax", "faulty first actions", "tokens of the prompt", "tokens", "s"]
+    head = ["arm", "tasks", "actions", "as recorded", "name, argument, syntax", "faulty actions", "tasks with a fault",
+            "tokens of the prompt", "tokens", "s"]  # fmt: skip
     return _table(head, out)
 
 

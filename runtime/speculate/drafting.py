@@ -55,10 +55,6 @@ class RestOfCall:
             return b""
         return b"" if rest is None else rest.text
 
-    def tokens(self, reader: Reader, name: str, arguments: Mapping[str, Any]) -> list[int]:
-        """Tokens of that text."""
-        return self.after(reader.data, self.text(reader, name, arguments))
-
     def after(self, written: bytes, rest: bytes) -> list[int]:
         """Tokens of the rest: as the tokenizer cuts the whole, where one of its tokens ends before the rest."""
         if not rest:

@@ -3,7 +3,8 @@
 Every step each running sequence gets one pass: a piece of its prompt, or its last token, or its last token and a draft.
 
     call begins   its tool is settled and the tool cache has an output for that name: the latest such call is drafted,
-                  and verified in one pass (sampling.py)
+                  and verified in one pass (sampling.py); where the model cuts its text into other tokens, the rest is
+                  drafted again
     turn ends     all its calls have outputs in the tool cache: they are appended and the sequence stays; else the calls
                   go to the client
 
@@ -30,6 +31,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -40,7 +42,7 @@ from ..calls.events import Event as Said
 from ..calls.reader import Reader
 from ..errors import ToolcError
 from ..host.matcher import Matcher
-from .drafting import Encode, RestOfCall
+from .drafting import Encode, Guess, RestOfCall
 from .errors import SpeculateError
 from .keys import CallKey, Scope
 from .outputs import CacheLimits, OutputCache
@@ -151,6 +153,8 @@ class TurnEnd:
 
 
 Event = Step | TurnEnd
+Sought = tuple[Guess | None, list[int]]
+"""A text that may come, None if it cannot any more, and the tokens of it that are not yet said."""
 Continue = Callable[[Sequence[Call], Sequence[str]], list[int]]
 
 
@@ -189,7 +193,8 @@ class Running:
         self.call: tuple[int, str] | None = None  # number and tool of the open call, once they are settled
         self.inside = False  # a call
         self.drafted = -1  # the call that a draft was sought for
-        self.sought: asyncio.Future[list[int]] | None = None  # the draft of that call
+        self.guess: Guess | None = None  # the text of that draft, while it may still come
+        self.sought: asyncio.Future[Sought] | None = None  # the draft of that call
         self.sought_from = 0  # tokens before that draft
 
 
@@ -491,26 +496,40 @@ class Engine:
             return
         new = []
         for one in batch:
-            if one.abandoned or one.call is None or one.drafted == one.call[0]:
-                continue
-            entry = self.outputs.latest(one.id, one.call[1])
-            if entry is None or entry.arguments is None:
-                continue
-            one.drafted, one.sought_from = one.call[0], len(one.tokens)
-            if entry.argument_bytes > self.limits.draft_bytes:
-                continue
-            one.sought = asyncio.get_running_loop().run_in_executor(
-                self._writers, self._rest.tokens, one.reader.fork(), entry.name, entry.arguments
-            )
-            new.append(one.sought)
+            work = self._seek(one)
+            if work is not None:
+                one.sought_from = len(one.tokens)
+                one.sought = asyncio.get_running_loop().run_in_executor(self._writers, work)
+                new.append(one.sought)
         if new:
             await asyncio.wait(new, timeout=self.limits.draft_wait_s)
+
+    def _seek(self, one: Running) -> Callable[[], Sought] | None:
+        """What finds a draft of the call that is open, in a thread; None where there is none to be found."""
+        if one.abandoned or one.call is None:
+            return None
+        if one.drafted == one.call[0]:
+            if one.guess is None or one.sought is not None:
+                return None
+            # a draft ended before the call did: the text may be the same, and cut into other tokens
+            return partial(_next_draft, one.guess, one.tokens[one.guess.position :])
+        entry = self.outputs.latest(one.id, one.call[1])
+        if entry is None or entry.arguments is None:
+            return None
+        one.drafted, one.guess, one.sought = one.call[0], None, None
+        if entry.argument_bytes > self.limits.draft_bytes:
+            return None
+        return partial(self._first_draft, one.reader.fork(), len(one.tokens), entry.name, entry.arguments)
+
+    def _first_draft(self, reader: Reader, position: int, name: str, arguments: Mapping[str, Any]) -> Sought:
+        text = self._rest.text(reader, name, arguments)
+        return _next_draft(Guess(position, reader.data, text, self._rest), ())
 
     def _draft(self, one: Running) -> list[int]:
         """The draft that was sought, where it is there and what was decoded in the meantime is its beginning."""
         if one.sought is None or not one.sought.done():
             return []
-        draft, one.sought = one.sought.result(), None
+        (one.guess, draft), one.sought = one.sought.result(), None
         since = one.tokens[one.sought_from :]
         if draft[: len(since)] != since or one.call is None or one.drafted != one.call[0]:
             return []
@@ -556,6 +575,11 @@ class Engine:
 
     def _keys(self, one: Running, calls: Sequence[Call]) -> list[CallKey]:
         return [self.key(one.id, one.user, call.name, call.arguments) for call in calls]
+
+
+def _next_draft(guess: Guess, said: Sequence[int]) -> Sought:
+    draft = list(guess.after(said))
+    return (guess if draft else None), draft
 
 
 def _common(held: Sequence[int], tokens: Sequence[int]) -> int:

@@ -75,7 +75,8 @@ def guess_from(text: DraftedSequence, name: str, arguments: dict[str, object]) -
     for token in text.tokens:
         reader.feed(token)
     rest = RestOfCall(bundle(), encoder())
-    return Guess(len(text), reader.data, rest.text(reader, name, arguments), rest), rest.tokens(reader, name, arguments)
+    more = rest.text(reader, name, arguments)
+    return Guess(len(text), reader.data, more, rest), rest.after(reader.data, more)
 
 
 def begun_call() -> tuple[DraftedSequence, str, dict[str, object], list[int]]:

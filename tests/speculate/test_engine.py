@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pytest
 
-from tests.speculate.small import SPACE, bias, bundle, causal, encoder, service
+from tests.speculate.small import SPACE, bias, bundle, causal, encoder, service, usual_tokens
 from tests.speculate.worlds import dice
 from toolc.runtime import Call, DecodeError, Matcher, TextStream
 from toolc.runtime.speculate.agent import Message, assistant_message, calls_of, run_agent
@@ -180,6 +180,25 @@ def test_a_draft_saves_passes_and_no_token() -> None:
     assert undrafted.drafts == 0 and undrafted.resident_turns >= 1
     assert drafted.accepted_tokens == drafted.drafted_tokens > 10
     assert fast.accepted_tokens > 10  # its second turn drafts the same call, which it then does not make
+
+
+def test_a_draft_goes_on_where_the_model_cuts_its_text_otherwise() -> None:
+    """The model never says the tokenizer's token where the arguments begin: what follows is drafted again."""
+    opens = [token for token in usual_tokens() if {*b'{"'} <= {*bundle().vocab.token(token)}]
+    other = bias()
+    other[opens] = -1e9
+
+    async def main(cached: list[tuple[str, dict[str, Any], str]]) -> tuple[Any, Any]:
+        on = service(bias=other)
+        turns = await complete(on, Request(chat("hello"), (), "required/one", Sampling(resident_turns=0)), cached)
+        return turns, on.engine.counts
+
+    (plain,), slow = run(lambda: main([]))
+    (call,) = plain.calls
+    (turn,), fast = run(lambda: main([(call.name, dict(call.arguments), "fine")]))
+    assert turn.end.tokens == plain.end.tokens
+    assert fast.drafts > 1 and fast.accepted_tokens > 12
+    assert 4 * fast.call_passes < slow.call_passes == slow.call_tokens
 
 
 def test_an_output_of_any_call_is_found_by_the_tools_name() -> None:
