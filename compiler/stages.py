@@ -214,8 +214,9 @@ def compile_assembled(
 
     from .grammar.encodable import written
     from .grammar.specials import resolve_specials
+    from .lift.member_ways import has_members
     from .lift.only_forced import only_forced
-    from .lift.registers import has_members, with_registers
+    from .lift.registers import with_registers
     from .warmup import warm_if_cold
 
     warm_if_cold(cores())
@@ -302,7 +303,7 @@ def _as_a_whole(
     with budget.blaming(automaton.largest_rule):
         made = lift(automaton, target.vocab, target.ends, budget)
         clock.begin("close")
-        found, _ = close_arrays(made.tables, target.vocab, made.rows, made.profiles, target.encode, budget)
+        found, *_ = close_arrays(made.tables, target.vocab, made.rows, made.profiles, target.encode, budget)
     return Linked(
         made.tables.but(**found),
         made.counts,

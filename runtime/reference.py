@@ -12,7 +12,8 @@ A pushdown automaton reads symbols: the 256 bytes, and from 256 on the special t
 is read as its bytes, or as its one special symbol. The mask of a configuration is the union of *rows*, precomputed sets
 of tokens: one row of the state, and one for each frame of the stack that a token can pop and go on below. Each frame
 has a *register*, a set of bits that says which members an object has so far, where their order is free: states test and
-set bits (``register_rule``), and check lists take out of a mask the tokens that a test on their way does not allow.
+set bits (``register_rule``), and check lists take out of a mask the tokens that a test on their way does not allow. Its
+word 0 has no bits, but counts how many tokens these members have taken off what is owed.
 
 Leaves out   speed; checks of a file (format/checks.py); what a text says (calls/reader.py).
 Tables       docs/format.md; ``x`` and `view["x"]` are its table x, `bundle.meta["x"]` is a field of the meta.
@@ -33,6 +34,9 @@ from .format.tables import MAX_COUNT
 if TYPE_CHECKING:
     from .format.bundle import Bundle
 
+WORD_0 = 0xFFFFFFFF
+"""Of a register: how many tokens its members took off what is owed."""
+
 
 class Machine:
     """The tables of a bundle.
@@ -47,7 +51,7 @@ class Machine:
         self.view: dict[str, Any] = {name: array.data for name, array in t.arrays().items() if array.size}
         self.modes, self.soft_depth, self.capacity = t.modes, bundle.meta["soft_depth"], bundle.meta["capacity"]
         self._width = {name: getattr(t, name).shape[1] for name in set(BREAKS.values())}
-        self._rules: list[tuple[int, int, int]] = [tuple(row) for row in t.register_rule.tolist()]
+        self._rules: list[tuple[int, int, int, int]] = [tuple(row) for row in t.register_rule.tolist()]
         if len(self._rules) == 1:
             self._rules = []  # no state has one
         masks = [int.from_bytes(row.tobytes(), "little") for row in t.test_mask]
@@ -74,9 +78,10 @@ class Machine:
         first = self.view["state_cell"][state]
         return range(first, first + self.phase("state_break", state, MAX_COUNT) + 1)
 
-    def rule(self, state: int) -> tuple[int, int, int]:
-        """The register rule of a state: the test on entering it, the bit it sets or -1, the test before a pop."""
-        return self._rules[self.view["state_register"][state]] if self._rules else (0, -1, 0)
+    def rule(self, state: int) -> tuple[int, int, int, int]:
+        """The register rule of a state: the test on entering it, the bit it sets or -1, the test before a pop, and what
+        it adds to word 0."""
+        return self._rules[self.view["state_register"][state]] if self._rules else (0, -1, 0, 0)
 
     def passes(self, test: int, register: int) -> bool:
         """Whether a register passes a test: some bit of the mask is clear, or none is."""
@@ -199,9 +204,9 @@ class Configuration:
             _, saved = self.stack.pop()
             self.register = self.registers.pop()
             self.state, self.counter = value >> ACTION_BITS, act(value & ACTION_MASK, saved)
-        bit = self.machine.rule(self.state)[1]
+        _, bit, _, cost = self.machine.rule(self.state)
         if bit >= 0:
-            self.register |= 1 << bit
+            self.register = (self.register | 1 << bit) + cost
 
     def after(self, symbol: int) -> Configuration:
         """A copy that has read a symbol, which has to be readable."""
@@ -357,11 +362,13 @@ class Sequence(Configuration):
     # ------------------------------------------------------------ budgets
 
     def owed(self, frames: int) -> int:
-        """How many tokens are enough for the lowest frames of the stack, once what is above them is over."""
+        """How many tokens are enough for the lowest frames of the stack, once what is above them is over; and for the
+        required members of the objects that were entered with them: those that are there already are taken off."""
         view = self.machine.view
+        registers = *self.registers[1:], self.register  # of the frame above each
         return sum(
-            int(view["owed"][view["owed_first"][g] + self.machine.phase("owed_break", g, saved)])
-            for g, saved in self.stack[:frames]
+            int(view["owed"][view["owed_first"][g] + self.machine.phase("owed_break", g, saved)]) - (above & WORD_0)
+            for (g, saved), above in zip(self.stack[:frames], registers, strict=False)
         )
 
     def close_cell(self) -> int:
@@ -386,8 +393,18 @@ class Sequence(Configuration):
         """The mask; or the first token of the shortest completion, where some token of the mask could cost too much."""
         if self.left is None or self.state == FINISHED:
             return self.mask()
-        token = int(self.machine.view["close_token"][self.close_cell(), self.mode])
+        token = self.close_token()
         return self.mask() if token < 0 or self.need() < max(self.left, 0) else {token}
+
+    def close_token(self) -> int:
+        """The first token of the shortest completion: where the members of an object stand in any order, the first of
+        a way list whose test the register passes; -1 where none is known."""
+        t = self.bundle.tables
+        number = t.state_way[self.state]
+        for token, test in t.way[t.way_offset[number] : t.way_offset[number + 1]].tolist():
+            if self.machine.passes(test, self.register):
+                return int(token)
+        return int(t.close_token[self.close_cell(), self.mode])
 
 
 # ---------------------------------------------------------------- errors

@@ -420,7 +420,7 @@ class CheckLists:
         self.chains()
         t, rules = self.t, self.rules
         top = max(mask for _, mask in rules.tests)
-        words = max(1, -(-max(top.bit_length(), 1 + max(rules.bit.values())) // 32))
+        words = -(-max(top.bit_length(), 1 + max(rules.bit.values())) // 32)
         masks = [np.frombuffer(mask.to_bytes(4 * words, "little"), np.uint32) for _, mask in rules.tests]
         return t.but(
             state_register=rules.of_state,

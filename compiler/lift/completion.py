@@ -17,6 +17,8 @@ Upper bounds What is owed below a frame counts its dearest completion; the way o
              read in as few tokens as it can be; tokens that leave a frame and go on are not used for closing. So a
              bound may be above the least number of tokens, never below it. `close_after` counts plain text of any
              length where that makes hardly a difference (text_bounds.py).
+Any order    Where the members of an object stand in any order, its missing required members are owed beside what its
+             stack symbol owes, and its states may have way lists (member_ways.py).
 Counters     A state has close cells for ranges of its counter: at least those of its masks; where a range must be
              counted through to its end before the text can end, one for each value. Beyond `MOST_CELLS` there is no
              bound (NEVER), and no budget can be kept.
@@ -24,12 +26,12 @@ Counters     A state has close cells for ranges of its counter: at least those o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import numpy as np
 
-from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, FINISHED, KIND_MASK, PUSH, ZERO
+from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, FINISHED, KIND_BITS, KIND_MASK, PUSH, ZERO
 from toolc.runtime.format.tables import NEVER, Tables
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection import completion_automaton as bounds
@@ -47,6 +49,8 @@ from .cells import steps
 from .chains import chain_keys
 from .children import alive_in_comb
 from .forced import forced_arrays
+from .member_ways import Members, has_members
+from .register_rules import Frames
 from .text_bounds import bounds_along
 from .vocab_tries import PLAIN, Words, plain_bytes
 
@@ -67,34 +71,35 @@ def close_arrays(
     profiles: Profiles,
     encode: Encode | None = None,
     budget: Budget | None = None,
-    held: Mapping[int, tuple[int, int]] | None = None,
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """The arrays of the shortest close and, with an encoder, of the forced tokens, which the tables need not have; and
-    the least weight (runtime/selection/shortest_paths.py) that leads out of every close cell, int32.
+    held: Mapping[int, tuple[int, int, int]] | None = None,
+) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """The arrays of the shortest close and, with an encoder, of the forced tokens, which the tables need not have; the
+    least weight (runtime/selection/shortest_paths.py) that leads out of every close cell, int32; and what is due of the
+    frame that every push enters (`Closing`), int32 [pushes].
 
     Args:
         rows, profiles: see `Lifted`.
-        held: states without transitions whose weight and bound are known: what stands in their place is elsewhere
-            (../link).
+        held: states without transitions whose weight and bound are known, and what is due of their frames: what stands
+            in their place is elsewhere (../link).
 
     Raises BudgetError: it took too many seconds.
     """
     close = _Close(t, vocab, rows, profiles, budget or Budget(), held or {})
     found, weight = close.arrays()
     close.words.hand_back_memo(close.whole_memo)
-    return found | forced_arrays(t, vocab, close.a, encode, close.budget), weight
+    return found | forced_arrays(t, vocab, close.a, encode, close.budget), weight, close.due[t.push[:, 0]]
 
 
 class _Close:
     def __init__(
         self, t: Tables, vocab: Vocab, rows: CombRows, profiles: Profiles, budget: Budget,
-        held: Mapping[int, tuple[int, int]],
+        held: Mapping[int, tuple[int, int, int]],
     ) -> None:  # fmt: skip
         self.t = t
         self.ops = rows
         self.profiles = profiles
         self.held = np.array(list(held), np.int64)
-        self.held_weight, self.held_bound = np.array(list(held.values()), np.int32).reshape(-1, 2).T
+        self.held_weight, self.held_bound, self.held_due = np.array(list(held.values()), np.int32).reshape(-1, 3).T
         self.budget = budget
         self.vocab = vocab
         self.words = Words.of(vocab)
@@ -104,6 +109,9 @@ class _Close:
         self.back_offset, self.back = returns_of(t, np.ones(t.states, bool))
         self.alive = alive_in_comb(self.ops.offset, self.ops.column, t.classes, t.symbol_class)[self.ops.of]
         self.lows = lows_of(t.state_break, t.breaks)
+        self.due = np.zeros(t.return_offset.size, np.int32)
+        self.signs = ways.signs_of(t, vocab)
+        self.members = Members.of(t, Frames(t, self.budget), self.signs, self.budget) if has_members(t) else None
         self.a = self._closing()
         self.whole_memo = self.words.take_memo()
         self.memo = self.whole_memo.part(2 * self.a.bound.size)
@@ -119,20 +127,21 @@ class _Close:
         first, low, high = ranges_of(self.lows, t.states)
         bound = np.full(low.size, NEVER, np.int32)
         cells = first, *_breaks(self.lows, t.states), low, high
-        return Closing.of(t, t.delta, (self.back_offset, self.back), cells, bound, self.alive)
+        return Closing.of(t, t.delta, (self.back_offset, self.back), cells, bound, self.alive, self.due)
 
     def arrays(self) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """See `close_arrays`."""
         t = self.t
-        signs = ways.signs_of(t, self.vocab)
-        rows, value, policy, order = self._shortest(signs)
+        if self.held_due.any():
+            self._set_due(dict(zip(self.held.tolist(), self.held_due.tolist(), strict=True)).get)
+        rows, value, policy, order = self._shortest()
         a = self.a
-        known = a.close_first[self.held]
-        a.bound[known] = self.held_bound
-        open_ = value < NEVER
-        open_[known] = False
+        a.bound[a.close_first[self.held]] = self.held_bound
         close_token = np.full((a.bound.size, t.modes), -1, np.int32)
-        ways.tokens_along(a, self.vocab, signs, order[open_[order]], policy, close_token, self._look)
+        if self.members:
+            value = self._in_rounds(rows, close_token)
+        else:
+            self._tokens(value, policy, order, close_token)
         self._mend(rows, value, close_token)
         after = self._after(rows)
         chain_after = self._chain_after()
@@ -160,18 +169,87 @@ class _Close:
 
     # -- the ways ----------------------------------------------------------------------------------------------------
 
-    def _shortest(self, signs: ways.Signs) -> tuple[ways.Rows, np.ndarray, np.ndarray, np.ndarray]:
-        found = self._least_ways(signs)
+    def _shortest(self) -> tuple[ways.Rows, np.ndarray, np.ndarray, np.ndarray]:
+        found = self._least_ways()
         if self._count_through(found[1]):
             self.a = self._closing()
-            found = self._least_ways(signs)
+            found = self._least_ways()
         return found
 
-    def _least_ways(self, signs: ways.Signs) -> tuple[ways.Rows, np.ndarray, np.ndarray, np.ndarray]:
+    def _least_ways(self) -> tuple[ways.Rows, np.ndarray, np.ndarray, np.ndarray]:
         self.budget.check("")
         rows = ways.rows_of(self.a, self.ops)
         known = self.a.close_first[self.held]
-        return rows, *ways.ways_out(self.a, rows, signs, known, self.held_weight, self._look)
+        return rows, *ways.ways_out(self.a, rows, self.signs, known, self.held_weight, self._look)
+
+    def _tokens(self, value: np.ndarray, policy: np.ndarray, order: np.ndarray, close_token: np.ndarray) -> None:
+        """Bounds and close tokens along ways with these weights."""
+        open_ = value < NEVER
+        open_[self.a.close_first[self.held]] = False
+        stops = np.zeros(self.t.states, bool)
+        ways.tokens_along(self.a, self.vocab, self.signs, order[open_[order]], policy, stops, close_token, self._look)
+
+    def _in_rounds(self, rows: ways.Rows, close_token: np.ndarray) -> np.ndarray:
+        """Weights, bounds and close tokens where objects have members in any order.
+
+        A round finds the ways that need no object of which it is not known yet what its required members take. What a
+        round has found stays.
+        """
+        a, members = self.a, self.members
+        assert members is not None
+        without = members.behind.copy()  # states that no way of others may go to
+        settled = np.zeros(a.bound.size, bool)
+        settled[a.close_first[self.held]] = True
+        value = np.full(a.bound.size, NEVER, np.int32)
+        value[a.close_first[self.held]] = self.held_weight
+        policy = np.full(a.bound.size, -1, np.int32)
+        held = dict(zip(self.held.tolist(), self.held_due.tolist(), strict=True))
+        while True:
+            self._set_due(lambda q, none: held.get(q, none) or members.due_of(q))
+            left = _without(rows, settled, np.flatnonzero(without))
+            known = np.flatnonzero(settled)
+            found, chosen, order = ways.ways_out(a, left, self.signs, known, value[known], self._look)
+            fresh = (found < NEVER) & ~settled
+            value[fresh], policy[fresh] = found[fresh], chosen[fresh]
+            ways.tokens_along(
+                a, self.vocab, self.signs, order[fresh[order]], policy, members.stops, close_token, self._look
+            )
+            settled |= fresh
+            more = members.settle(self._bound_of_states())
+            before = self._bound_of_states()
+            for q in self._entered:
+                bound = members.begin(q, before)
+                if bound != before[q]:
+                    some = slice(a.close_first[q], a.close_first[q + 1])
+                    without[q] |= before[q] >= NEVER  # known as the beginning of an object, not as a place in it
+                    a.bound[some] = value[some] = bound
+                    settled[some] = more = True
+            if not more:
+                break
+        other = np.minimum.reduceat(policy, a.close_first[:-1]) >= 0
+        for q, bound in members.bounds(self._bound_of_states(), other).items():
+            a.bound[a.close_first[q] : a.close_first[q + 1]] = bound
+        return value
+
+    @cached_property
+    def _entered(self) -> list[int]:
+        """The states that pushes enter."""
+        found: list[int] = np.unique(self.t.push[:, 1:3]).tolist()
+        return found
+
+    def _bound_of_states(self) -> np.ndarray:
+        """int32 [states]: the largest bound of each."""
+        return np.maximum.reduceat(self.a.bound, self.a.close_first[:-1])
+
+    def _set_due(self, due_of: Callable[[int, int], int]) -> None:
+        """Set what is due of frames, by the stack symbols with which they are entered.
+
+        Args:
+            due_of: gives it of a frame that begins in a state, or what it is handed if that is not known.
+        """
+        self.due[:] = 0
+        for symbol, *entered, _ in self.t.push.tolist():
+            self.due[symbol] = max(self.due[symbol], *(due_of(q, 0) for q in entered))
 
     def _look(self) -> None:
         self.budget.check("")
@@ -219,6 +297,8 @@ class _Close:
         counters some have none. By trying every token; where there are many, only for want of such tokens."""
         a = self.a
         x = np.flatnonzero((a.bound >= NEVER) & (self._state > 1))
+        if self.members:
+            x = x[~self.members.inside[self._state[x]]]  # where tokens are allowed that registers refuse
         if x.size > MOST_WALKS:
             x = x[value[x] < NEVER]
         if not x.size:
@@ -422,6 +502,15 @@ def _breaks(lows: Mapping[int, np.ndarray], owners: int) -> tuple[np.ndarray, np
     number = np.zeros(owners, np.int32)
     number[np.array(list(lows), np.int64)] = np.arange(1, 1 + sizes.size)
     return number, out
+
+
+def _without(rows: ways.Rows, known: np.ndarray, states: np.ndarray) -> ways.Rows:
+    """The rows without moves to some states, int64 [·]; none of close cells that are known, bool [close cells]."""
+    ops = rows.ops
+    kept = ~((ops.value & KIND_MASK < PUSH) & np.isin(ops.value >> KIND_BITS, states))
+    ends = np.concatenate([[0], np.cumsum(kept)])
+    left = CombRows(ops.of, ends[ops.offset], ops.column[kept], ops.value[kept])
+    return ways.Rows(left, np.where(known, left.rows, rows.of_close).astype(np.int32))
 
 
 def _within(rows: CombRows, some: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -18,11 +18,13 @@ Invariants   a frame in which one test does not say it is refused: `MembersClash
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from toolc.runtime.format.ops import ACTION_BITS, KIND_BITS, KIND_MASK, POP, PUSH
-from toolc.runtime.format.tables import Tables
+from toolc.runtime.format.tables import FIRST_BIT, Tables
 from toolc.runtime.jit.memory import kernel
 
 from ..budget import Budget
@@ -57,7 +59,7 @@ class Frames:
         back = _returns(t)
         for begin in range(0, t.cells, _CHUNK):
             budget.check("")
-            ops = _ops(t, np.arange(begin, min(begin + _CHUNK, t.cells)))
+            ops = ops_of_cells(t, np.arange(begin, min(begin + _CHUNK, t.cells)))
             row, column = np.nonzero(ops)
             state, op = cell_state[begin + row], ops[row, column]
             kind, number = op & KIND_MASK, op >> KIND_BITS
@@ -90,6 +92,18 @@ class Frames:
         found: list[int] = self._moves[self._first[state] : self._first[state + 1], 1].tolist()
         return found
 
+    def before(self, state: int) -> list[int]:
+        """The states that go to a state, or go on in it once what they push is over."""
+        first, source = self._sources
+        found: list[int] = source[first[state] : first[state + 1]].tolist()
+        return found
+
+    @cached_property
+    def _sources(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the states before each state begin, and these."""
+        order = np.argsort(self._moves[:, 1], kind="stable")
+        return np.searchsorted(self._moves[order, 1], np.arange(self.pops.size + 1)), self._moves[order, 0]
+
     def calm(self, ruled: np.ndarray) -> np.ndarray:
         """bool [states]: what is read from it up to the next quote stays in the frame, in states without rules.
 
@@ -109,7 +123,7 @@ def _returns(t: Tables) -> list[list[int]]:
     return [sorted(found[base]) for base in t.return_offset.tolist()]
 
 
-def _ops(t: Tables, cells: np.ndarray) -> np.ndarray:
+def ops_of_cells(t: Tables, cells: np.ndarray) -> np.ndarray:
     """int32 [cells, classes]: their ops."""
     column = np.arange(t.classes)
     found = np.zeros((cells.size, t.classes), np.int32)
@@ -174,14 +188,15 @@ class Rules:
 
     Attributes:
         of_state: int32 [states]: number of a state's rule; rule 0 tests and sets nothing.
-        rules: (test on entering, bit or -1, test before a pop), tests by number → number of the rule.
+        rules: (test on entering, bit or -1, test before a pop, tokens that the member takes off the rest), tests by
+            number → number of the rule.
         tests: test → its number; 0 passes always.
         entering, popping: state → its tests, where it has one;  bit: state → the bit that it sets.
     """
 
     def __init__(self, states: int) -> None:
         self.of_state = np.zeros(states, np.int32)
-        self.rules = {(0, -1, 0): 0}
+        self.rules = {(0, -1, 0, 0): 0}
         self.tests: dict[Test, int] = {PASSES: 0}
         self.entering: dict[int, Test] = {}
         self.popping: dict[int, Test] = {}
@@ -191,9 +206,9 @@ class Rules:
         """The number of a test."""
         return self.tests.setdefault(test, len(self.tests))
 
-    def put(self, state: int, entering: Test, bit: int, popping: Test) -> None:
+    def put(self, state: int, entering: Test, bit: int, popping: Test, cost: int = 0) -> None:
         """Set the rule of a state."""
-        rule = self.test(entering), bit, self.test(popping)
+        rule = self.test(entering), bit, self.test(popping), cost
         self.of_state[state] = self.rules.setdefault(rule, len(self.rules))
         if entering != PASSES:
             self.entering[state] = entering
@@ -203,23 +218,38 @@ class Rules:
             self.bit[state] = bit
 
 
-def put_rules(frames: Frames, states: np.ndarray, rules: Rules) -> None:
-    """Set the rules of the states of one frame.
+class Keys(NamedTuple):
+    """What may come next in the states of one frame.
 
-    A state is live if a member that may come next is missing, or if the end may come next and no required member is
-    missing. Where every required member may come next, too, one of the two holds.
-
-    Raises:
-        MembersClash: no single test says whether a state is live.
+    Attributes:
+        bit: state behind a key → its bit;  required: the bits of the required members.
+        keys: state → the bits of the members of which one may come next, before any other.
+        ends: state → whether the end may come before any member.
     """
+
+    bit: dict[int, int]
+    required: int
+    keys: dict[int, int]
+    ends: dict[int, bool]
+
+    def closes(self, frames: Frames, state: int) -> bool:
+        """Whether the object may end right here, or go on in states that only end; and members may come, too."""
+        if not (self.ends[state] and self.keys[state]) or state in self.bit:
+            return False
+        only = (to for to in frames.after(state) if to in self.ends and to not in self.bit)
+        return bool(frames.pops[state]) or any(self.ends[to] and not self.keys[to] for to in only)
+
+
+def keys_of(frames: Frames, states: np.ndarray) -> Keys:
+    """What may come next in the states of a frame."""
     member = dict(zip(states.tolist(), frames.member[states].tolist(), strict=True))
-    bit = {q: bit_of(one) for q, one in member.items() if one}
+    bit = {q: FIRST_BIT + bit_of(one) for q, one in member.items() if one}
     required = 0
     for one in member.values():
         if is_required(one):
-            required |= 1 << bit_of(one)
-    keys = dict.fromkeys(member, 0)  # the members of which one may come next
-    ends = {q: bool(frames.pops[q]) for q in member}  # whether the end may come before any member
+            required |= 1 << FIRST_BIT + bit_of(one)
+    keys = dict.fromkeys(member, 0)
+    ends = {q: bool(frames.pops[q]) for q in member}
     after: dict[int, list[int]] = {}
     for q in member:
         after[q] = [to for to in frames.after(q) if to in member]
@@ -237,10 +267,26 @@ def put_rules(frames: Frames, states: np.ndarray, rules: Rules) -> None:
                 end |= ends[to]
             if found != keys[q] or end != ends[q]:
                 keys[q], ends[q], changed = found, end, True
-    for q in member:
+    return Keys(bit, required, keys, ends)
+
+
+def put_rules(frames: Frames, states: np.ndarray, cost: dict[int, int], rules: Rules) -> None:
+    """Set the rules of the states of one frame.
+
+    A state is live if a member that may come next is missing, or if the end may come next and no required member is
+    missing. Where every required member may come next, too, one of the two holds.
+
+    Args:
+        cost: state behind the key of a required member → tokens that the member takes off the rest (member_ways.py).
+
+    Raises:
+        MembersClash: no single test says whether a state is live.
+    """
+    bit, required, keys, ends = keys_of(frames, states)
+    for q in keys:
         popping = (0, required) if frames.pops[q] and required else PASSES
         if q in bit:
-            rules.put(q, (1, 1 << bit[q]), bit[q], popping)
+            rules.put(q, (1, 1 << bit[q]), bit[q], popping, cost.get(q, 0))
         elif ends[q] and required & ~keys[q] == 0:
             rules.put(q, PASSES, -1, popping)
         elif keys[q] and not ends[q]:

@@ -8,22 +8,22 @@ Leaves out   the tests (register_rules.py), the tokens (check_lists.py); their m
 
 from __future__ import annotations
 
-from toolc.runtime.format.tables import FIELDS, Tables, without_close
+import numpy as np
+
+from toolc.runtime.format.tables import FIELDS, NEVER, Tables, without_close, without_ways
 from toolc.runtime.format.vocab import Vocab
+from toolc.runtime.selection.shortest_paths import signs_of
 
 from ..budget import Budget
 from ..pushdown.members import MembersClash
+from ..terminals.offsets import offsets
 from .check_lists import CheckLists, reads_members_at_once
+from .member_ways import Members, has_members
 from .register_rules import Frames, Rules, put_rules
 
 
-def has_members(tables: Tables) -> bool:
-    """Whether some state is marked with a member."""
-    return bool(tables.mark[tables.state_mark, 4].any())
-
-
 def with_registers(tables: Tables, vocab: Vocab, budget: Budget) -> Tables:
-    """The tables with rules and check lists of registers.
+    """The tables with rules, check lists and way lists of registers.
 
     Raises:
         MembersClash: the members of some object cannot be kept in a register.
@@ -33,11 +33,44 @@ def with_registers(tables: Tables, vocab: Vocab, budget: Budget) -> Tables:
     if reads_members_at_once(vocab):
         raise MembersClash
     frames = Frames(tables, budget)
+    members = _members(tables, vocab, frames, budget)
     rules = Rules(tables.states)
-    for states in frames.with_members:
+    for number, states in enumerate(frames.with_members):
         budget.check("")
-        put_rules(frames, states, rules)
-    return _without_close(CheckLists(tables, vocab, frames, rules, budget).tables())
+        put_rules(frames, states, members.ways[number].cost if members else {}, rules)
+    ways = _ways(members, tables.states, rules) if members else without_ways(tables.states)
+    made = CheckLists(tables, vocab, frames, rules, budget).tables().but(**ways)
+    return made if members else _without_close(made)
+
+
+def _members(t: Tables, vocab: Vocab, frames: Frames, budget: Budget) -> Members | None:
+    """What closing takes in all objects, from the bounds of states; None where it is not known of some."""
+    if t.knows_no_close:
+        return None
+    members = Members.of(t, frames, signs_of(t, vocab), budget)
+    count = t.cells_of("close_break")
+    place = np.repeat(t.state_close - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+    first = np.cumsum(count) - count
+    bound = np.maximum.reduceat(t.close_bound[place], first)
+    other = np.minimum.reduceat(t.close_token[place].min(axis=1), first) >= 0
+    members.settle(bound)
+    known = all(one.due < NEVER for one in members.ways)
+    return members if known and max(members.bounds(bound, other).values(), default=0) < NEVER else None
+
+
+def _ways(members: Members, states: int, rules: Rules) -> dict[str, np.ndarray]:
+    """The arrays of way lists."""
+    number: dict[tuple[tuple[int, int], ...], int] = {(): 0}
+    of_state = np.zeros(states, np.int32)
+    for one in members.ways:
+        for q, found in one.lists.items():
+            rows = tuple((token, rules.test(test)) for token, test in found)
+            of_state[q] = number.setdefault(rows, len(number))
+    return {
+        "state_way": of_state,
+        "way_offset": offsets(map(len, number), np.int32),
+        "way": np.array([row for rows in number for row in rows], np.int32).reshape(-1, 2),
+    }
 
 
 def _without_close(t: Tables) -> Tables:

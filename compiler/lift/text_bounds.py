@@ -95,7 +95,7 @@ def _add_edges(a, row, offset, op_of, opens, begin, low_cell, high_cell, edge): 
     """Write the edges of some close cells to ranges of others: int32 [·, 3], first target, last target, what is owed
     besides."""
     first, lists, breaks, bound = a.close_first, a.close_break, a.close_breaks, a.bound
-    back_offset, back = a.back_offset, a.back
+    back_offset, back, due = a.back_offset, a.back, a.due
     n = begin[low_cell]
     for x in range(low_cell, high_cell):
         for e in range(offset[row[x]], offset[row[x] + 1]):
@@ -111,7 +111,7 @@ def _add_edges(a, row, offset, op_of, opens, begin, low_cell, high_cell, edge): 
             elif kind == PUSH and opens:
                 g, action = np.int64(a.push[number, 0]), np.int64(a.push[number, 3])
                 low, high = act(action, low), act(action, high)
-                owed = min(np.int64(NEVER), owing(back_offset, back, first, lists, breaks, bound, g, low, high))
+                owed = min(np.int64(NEVER), owing(back_offset, back, first, lists, breaks, bound, due, g, low, high))
                 for mode in range(a.modes):
                     q = np.int64(a.push[number, 1 + mode])  # 0 where nothing may be opened: a state without a bound
                     edge[n, 0] = edge[n, 1] = first[q]

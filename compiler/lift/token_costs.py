@@ -151,7 +151,7 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
     cell_delta, cell_default = a.cell_delta, a.cell_default
     state_break, breaks, close_first, bound = a.state_break, a.breaks, a.close_first, a.bound
     push, return_offset, return_ = a.push, a.return_offset, a.return_
-    close_break, close_breaks, back_offset, back = a.close_break, a.close_breaks, a.back_offset, a.back
+    close_break, close_breaks, back_offset, back, due = a.close_break, a.close_breaks, a.back_offset, a.back, a.due
     counted = breaks.shape[1] > 0
     slots, found = memo.slots, memo.found
     for j in range(offset.size - 1):
@@ -239,7 +239,9 @@ def dearest(a, of_state, t, segments, offset, modes, is_special, memo, open_, st
                     frames[depth, 3] = top
                     frames[depth, 4] = owed
                     g, least_, most_ = frames[depth, 0], frames[depth, 1], frames[depth, 2]
-                    owed += owing(back_offset, back, close_first, close_break, close_breaks, bound, g, least_, most_)
+                    owed += owing(
+                        back_offset, back, close_first, close_break, close_breaks, bound, due, g, least_, most_
+                    )
                     owed = min(np.int64(NEVER), owed)
                     low, high, top = np.int64(0), np.int64(0), np.int64(depth)
                 elif top >= 0:

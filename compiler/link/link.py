@@ -286,7 +286,7 @@ class _Linker:
         t = t.but(state_cell=cells)
         held = {q: called[number][2] for q, number in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
-            closes, weight = close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held)
+            closes, weight, due = close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held)
             t = t.but(**closes)
         self.budget.check("")
         others = self.parts.values() if entries is None else None
@@ -297,7 +297,7 @@ class _Linker:
         exported = []
         for push, left in entry or ():
             _, free, shallow, _ = a.pushes[push]
-            close = max(_closed(t, weight, free), _closed(t, weight, shallow), key=itemgetter(1))
+            close = *max(_closed(t, weight, free), _closed(t, weight, shallow), key=itemgetter(1)), int(due[push])
             exported.append((int(cut.state[free]), int(cut.state[shallow]), close, left))
         own_depth = a.soft_depth if a.modes == 1 else 1
         further = [self.parts[digest].depth for digest, _ in imports if self.parts[digest].modes == 1]

@@ -72,7 +72,7 @@ class Part:
     Attributes:
         arrays: see the top.
         entries: per rule that can be called: state in mode 0, in mode 1, least weight and bound of the way out
-            (../lift/completion.py), and the R with which it is left.
+            and what is due of the frame (../lift/completion.py), and the R with which it is left.
         imports: (digest of a unit, entry) of every stub.
         modes: 1 or 2.
         depth: most frames at a time, the first of imports among them; without bound where there are two modes.
@@ -84,7 +84,7 @@ class Part:
     """
 
     arrays: dict[str, np.ndarray]
-    entries: list[tuple[int, int, tuple[int, int], tuple[int, ...]]]
+    entries: list[tuple[int, int, tuple[int, int, int], tuple[int, ...]]]
     imports: list[tuple[bytes, int]]
     modes: int
     depth: int

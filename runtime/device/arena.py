@@ -93,7 +93,7 @@ class Arena:
         self.bundles: list[Bundle | None] = []
         self.table: dict[str, torch.Tensor] = {}
         self.addresses = torch.zeros(len(TABLES), dtype=torch.int64, device=device)
-        self.limits = Limits(0, 0, 1, 0, 0, 1, 0, 0, 0, 0)
+        self.limits = Limits(0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0)
         self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()
         self._extents = {group: Extents() for group in GROUPS}
         self._base: dict[int, dict[str, int]] = {}

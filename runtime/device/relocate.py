@@ -30,7 +30,7 @@ BUNDLE_FIELDS = ("class_base", "special_base", "symbol_base", "soft_depth", "cap
 GROUPS: dict[str, tuple[str, ...]] = {
     "state": (
         *("state_cell", "state_break", "state_loop", "state_close", "close_break", "state_forced", "forced_after"),
-        "state_register",
+        *("state_register", "state_way"),
     ),
     "break_list": ("breaks",),
     "close_break_list": ("close_breaks",),
@@ -51,6 +51,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "register_test": ("register_test",),
     "check_list": ("check_offset", "check_length"),
     "check": ("check",),
+    "way_list": ("way_offset", "way_length"),
+    "way": ("way",),
     "class": ("symbol_class",),
     "special": ("special_symbol",),
     "loop": ("loop_bits",),
@@ -60,7 +62,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 # All that stands on a device, in the order of `Arena.addresses`.
 TABLES = (*(name for names in GROUPS.values() for name in names), "token_bytes", "token_offset")
 REGISTER_TABLES = frozenset(
-    "state_register register_rule register_test cell_check chain_check check_offset check_length check".split()
+    "state_register register_rule register_test cell_check chain_check check_offset check_length check "
+    "state_way way_offset way_length way".split()
 )
 
 EMPTY_ROW, FULL_ROW = 0, 1
@@ -76,7 +79,7 @@ class Limits(NamedTuple):
         closes: C, breakpoints of the shortest close.
         forced: most forced tokens of a state.
         registers: G, words of a register; 0 where no bundle has registers.
-        checks: tokens of the longest check list.
+        checks, ways: tokens of the longest check list and of the longest way list.
     """
 
     size: int
@@ -89,6 +92,7 @@ class Limits(NamedTuple):
     forced: int
     registers: int
     checks: int
+    ways: int
 
     @staticmethod
     def of(bundle: Bundle) -> Limits:
@@ -102,9 +106,10 @@ class Limits(NamedTuple):
         breaks, closes = t.breaks.shape[1], t.close_breaks.shape[1]
         forced = int(np.diff(t.forced_offset).max(initial=0))
         chain = int(meta["max_chain"])
-        registers, checks = (t.register_words, int(np.diff(t.check_offset).max())) if t.has_registers else (0, 0)
+        longest = (int(np.diff(offset).max()) for offset in (t.check_offset, t.way_offset))
+        registers = (t.register_words, *longest) if t.has_registers else (0, 0, 0)
         sizes = bundle.vocab.size, breaks, t.modes, int(meta["capacity"]), chain, 0, closes, forced
-        return Limits(*sizes, registers, checks)
+        return Limits(*sizes, *registers)
 
     def joined(self, other: Limits) -> Limits:
         """The larger of each."""
@@ -151,13 +156,17 @@ def reserved(limits: Limits, words: int) -> dict[str, np.ndarray]:
         "forced_length": np.zeros(1, np.int32),
         "forced_tokens": np.zeros(1, np.int32),
         "state_register": np.zeros((2, some), np.int32),
-        "register_rule": np.array([[0, -1, 0]], np.int32)[:, : 3 * some],
+        "register_rule": np.array([[0, -1, 0, 0]], np.int32)[:, : 4 * some],
         "register_test": np.zeros((1, some + limits.registers), np.int32),
         "cell_check": np.zeros((1, limits.modes * some), np.int32),
         "chain_check": np.zeros((1, some), np.int32),
         "check_offset": np.zeros((1, some), np.int32),
         "check_length": np.zeros((1, some), np.int32),
         "check": np.zeros((1, 3 * some), np.int32),
+        "state_way": np.zeros((2, some), np.int32),
+        "way_offset": np.zeros((1, some), np.int32),
+        "way_length": np.zeros((1, some), np.int32),
+        "way": np.zeros((1, 2 * some), np.int32),
         "dense": np.stack([np.zeros(words, np.int32), np.full(words, -1, np.int32)]),
         "symbol_class": np.zeros(0, np.int32),
         "special_symbol": np.zeros(0, np.int32),
@@ -194,6 +203,8 @@ def lengths(bundle: Bundle) -> dict[str, int]:
         "register_test": t.test_wants.shape[0] - 1,
         "check_list": t.check_offset.shape[0] - 2,
         "check": t.check.shape[0],
+        "way_list": t.way_offset.shape[0] - 2,
+        "way": t.way.shape[0],
     }
     return {**found, **(with_registers if t.has_registers else dict.fromkeys(with_registers, 0))}
 
@@ -272,13 +283,17 @@ def _registers(t: Tables, base: Mapping[str, int], columns: list[int], words: in
     found[:, 1 : 1 + t.register_words] = t.test_mask[1:].view(np.int32)
     return {
         "state_register": _moved_number(t.state_register[2:, None], base["register_rule"]),
-        "register_rule": np.stack([test(rule[:, 0]), rule[:, 1], test(rule[:, 2])], axis=1),
+        "register_rule": np.stack([test(rule[:, 0]), rule[:, 1], test(rule[:, 2]), rule[:, 3]], axis=1),
         "register_test": found,
         "cell_check": _moved_number(t.cell_check[:, columns], base["check_list"]),
         "chain_check": _moved_number(t.chain_check[:, None], base["check_list"]),
         "check_offset": t.check_offset[1:-1, None] + base["check"],
         "check_length": np.diff(t.check_offset[1:])[:, None],
         "check": np.stack([check[:, 0], test(check[:, 1]), test(check[:, 2])], axis=1),
+        "state_way": _moved_number(t.state_way[2:, None], base["way_list"]),
+        "way_offset": t.way_offset[1:-1, None] + base["way"],
+        "way_length": np.diff(t.way_offset[1:])[:, None],
+        "way": np.stack([t.way[:, 0], test(t.way[:, 1])], axis=1),
     }
 
 
@@ -353,7 +368,7 @@ def relocated(
     if t.has_registers:
         found |= _registers(t, base, columns, limits.registers)
     elif limits.registers:  # those of a bundle that was there before may stand there
-        found["state_register"] = np.zeros((t.states - 2, 1))
+        found["state_register"] = found["state_way"] = np.zeros((t.states - 2, 1))
         found["cell_check"] = np.zeros((t.cells, limits.modes))
         found["chain_check"] = np.zeros((t.chain_row.size, 1))
     return {name: np.ascontiguousarray(array, dtype=np.int32) for name, array in found.items()}

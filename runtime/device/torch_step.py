@@ -5,8 +5,9 @@ Invariants   no argument is written to; no tensor's value decides what is execut
              reads values and is for the CPU. So the functions work in torch.compile, torch.export and CUDA graphs.
 Arrays       tables as in arena.py. Config: state, counter, depth int32 [B]; stack, saved int32 [B, capacity + 1], the
              last column of which takes the writes of rows that do not push. register int32 [B, (capacity + 1) x G]:
-             the registers of the frames, each of G words, that of the row's own frame at its depth; G is 0 where no
-             bundle has registers, and nothing is then done about them. bundle int32 [B], -1 for none.
+             the registers of the frames, each of G words, that of the row's own frame at its depth; word 0 is a
+             number, the others are bits; G is 0 where no bundle has registers, and nothing is then done about them.
+             bundle int32 [B], -1 for none.
 Trusts       what triton_step.py does; on the CPU torch checks every index besides.
 Loops        A token whose every byte takes the state back to itself changes nothing, so it takes no steps
              (`state_loop`, `loop_bits`). A longer token than any other that some row allows is refused unread.
@@ -130,6 +131,20 @@ def taken_out(
     return bits
 
 
+def way_token(t: Tables, k: Limits, here: Config, otherwise: torch.Tensor) -> torch.Tensor:
+    """int32 [B]: the first token of the way list of each row whose test its register passes; else what is given."""
+    number = at(t["state_way"].view(-1), here.state)
+    lane = torch.arange(k.ways, dtype=torch.int32, device=number.device)
+    inside = lane < at(t["way_length"].view(-1), number).unsqueeze(1)
+    place = torch.where(inside, at(t["way_offset"].view(-1), number).unsqueeze(1) + lane, 0)
+    way = at(t["way"], place.view(-1))
+    register = frame_of(here.frames(), here.depth)
+    held = register.unsqueeze(1).expand(-1, k.ways, -1).reshape(-1, register.shape[1])
+    fine = passes(t, way[:, 1], held).view(inside.shape) & inside
+    first = fine.to(torch.int32).argmax(1, keepdim=True)
+    return torch.where(fine.any(1), way[:, 0].view(inside.shape).gather(1, first).squeeze(1), otherwise)
+
+
 def mode_of(t: Tables, k: Limits, bundle: torch.Tensor, depth: torch.Tensor) -> torch.Tensor:
     return (depth >= at(t["soft_depth"], bundle)).to(torch.int32) * (k.modes - 1)
 
@@ -141,7 +156,10 @@ def owed_below(t: Tables, k: Limits, bundle: torch.Tensor, here: Config) -> torc
     symbol = torch.where(inside, at(t["symbol_base"], bundle.clamp(min=0)).unsqueeze(1) + here.stack[:, :frames], 0)
     symbol = symbol.reshape(-1)
     cell = at(t["owed_first"], symbol) + phase(t, k, "owed_break", symbol, here.saved[:, :frames].reshape(-1))
-    owed = torch.where(inside, at(t["owed"], cell).view(rows, frames), 0)
+    owed = at(t["owed"], cell).view(rows, frames)
+    if here.registers:  # what the members of the frame above took off
+        owed = owed - here.frames()[:, 1:, 0]
+    owed = torch.where(inside, owed, 0)
     return torch.nn.functional.pad(owed.cumsum(1, dtype=torch.int32), (1, 0))
 
 
@@ -230,6 +248,8 @@ def mask_bits(
         bits = taken_out(t, k, bits, checks, stop_early)
     if left is not None:
         token = at(t["close_token"].view(-1), close)
+        if registers and k.ways:
+            token = way_token(t, k, here, token)
         closing = (left >= 0) & (need >= left) & (token >= 0) & ~over & ~free
         words = torch.arange(bits.shape[1], dtype=torch.int32, device=bits.device)
         only = (words == (token >> 5).unsqueeze(1)).to(torch.int32) << (token & 31).unsqueeze(1)
@@ -313,6 +333,7 @@ def advance(
             fine = fine & passes(t, torch.where(pushes, 0, next_rule[:, 0]), next_register)
             next_state = torch.where(fine, next_state, 0)
             next_register = torch.where(pushes.unsqueeze(1), 0, next_register) | set_bit(next_rule[:, 1], register)
+            next_register[:, 0] += next_rule[:, 3]
             register = torch.where(live.unsqueeze(1), next_register, register)
             rule = torch.where(live.unsqueeze(1), next_rule, rule)
         # the end of turn is the last symbol of a token

@@ -59,6 +59,8 @@ OWED_FIRST, OWED_BREAK, OWED = _place("owed_first"), _place("owed_break"), _plac
 STATE_REGISTER, REGISTER_RULE = _place("state_register"), _place("register_rule")
 REGISTER_TEST, CELL_CHECK, CHAIN_CHECK = _place("register_test"), _place("cell_check"), _place("chain_check")
 CHECK_OFFSET, CHECK_LENGTH, CHECK = _place("check_offset"), _place("check_length"), _place("check")
+STATE_WAY, WAY_OFFSET = _place("state_way"), _place("way_offset")
+WAY_LENGTH, WAY = _place("way_length"), _place("way")
 POP_OP = tl.constexpr(ops.POP)
 CHECKS = tl.constexpr(32)  # tokens of a check list that are looked at together
 
@@ -90,12 +92,17 @@ def _act(action, c):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _owes(addresses, closes: tl.constexpr, symbols, frames, counts, k):  # type: ignore[no-untyped-def]
-    """Tokens that frame k needs once what is above it is over."""
+def _owes(  # type: ignore[no-untyped-def]
+    addresses, closes: tl.constexpr, symbols, frames, counts, register, registers: tl.constexpr, k
+):
+    """Tokens that frame k needs once what is above it is over, and for the members that are missing there."""
     symbol = symbols + tl.load(frames + k)
     first = tl.load(_table(addresses, OWED_FIRST) + symbol)
     phase = _phase(addresses, OWED_BREAK, CLOSE_BREAKS, symbol, closes, tl.load(counts + k))
-    return tl.load(_table(addresses, OWED) + first + phase)
+    owed = tl.load(_table(addresses, OWED) + first + phase)
+    if registers > 0:
+        owed -= tl.load(register + (k + 1) * registers)
+    return owed
 
 
 @triton.jit
@@ -140,6 +147,26 @@ def _refused(  # type: ignore[no-untyped-def]
             here = fails[None, :] & ((token >> 5)[None, :] == word[:, None])
             gone |= tl.sum(tl.where(here, (1 << (token & 31))[None, :], 0), 1)
     return gone
+
+
+@triton.jit
+def _on_the_way(  # type: ignore[no-untyped-def]
+    addresses, q, register, otherwise, registers: tl.constexpr, wide: tl.constexpr
+):
+    """The first token of the way list of a state whose test a register passes; else what is given."""
+    number = tl.load(_table(addresses, STATE_WAY) + q)
+    first = tl.load(_table(addresses, WAY_OFFSET) + number)
+    length = tl.load(_table(addresses, WAY_LENGTH) + number)
+    found = length
+    for k in range(0, length, CHECKS):
+        lane = k + tl.arange(0, CHECKS)
+        some = lane < length
+        test = tl.load(_table(addresses, WAY) + 2 * (first + lane) + 1, mask=some, other=0)
+        fine = some & ~_fails(addresses, test, register, some, registers, wide)
+        found = tl.minimum(found, tl.min(tl.where(fine, lane, length), 0))
+    if found < length:
+        otherwise = tl.load(_table(addresses, WAY) + 2 * (first + found))
+    return otherwise
 
 
 @triton.jit
@@ -248,7 +275,7 @@ def advance_kernel(  # type: ignore[no-untyped-def]
                         op = tl.load(delta + 2 * (base + column) + 1)
                     if registers > 0:
                         if op & KIND_MASK == POP_OP:
-                            rule = _table(addresses, REGISTER_RULE) + 3 * tl.load(_table(addresses, STATE_REGISTER) + q)
+                            rule = _table(addresses, REGISTER_RULE) + 4 * tl.load(_table(addresses, STATE_REGISTER) + q)
                             if not _passes(addresses, tl.load(rule + 2), held, lane, registers, wide):
                                 op = 0
                     kind = op & KIND_MASK
@@ -279,7 +306,7 @@ def advance_kernel(  # type: ignore[no-untyped-def]
                                 c = _act(value & ACTION_MASK, tl.load(counts + depth))
                     if registers > 0:
                         if q > 0:
-                            rule = _table(addresses, REGISTER_RULE) + 3 * tl.load(_table(addresses, STATE_REGISTER) + q)
+                            rule = _table(addresses, REGISTER_RULE) + 4 * tl.load(_table(addresses, STATE_REGISTER) + q)
                             test = tl.load(rule)
                             if kind == PUSH_OP:
                                 tl.store(own + (depth - 1) * registers, held, mask=lane < registers)
@@ -292,6 +319,7 @@ def advance_kernel(  # type: ignore[no-untyped-def]
                                 q = 0
                             bit = tl.load(rule + 1)
                             held |= tl.where(lane == bit >> 5, 1 << (bit & 31), 0)
+                            held += tl.where(lane == 0, tl.load(rule + 3), 0)  # word 0 is a number
         tl.store(state_of_row + r, q)
         tl.store(counter_of_row + r, c)
         tl.store(depth_of_row + r, depth)
@@ -361,16 +389,18 @@ def _bits(  # type: ignore[no-untyped-def]
             place = tl.load(_table(addresses, STATE_CLOSE) + q)
             place += _phase(addresses, CLOSE_BREAK, CLOSE_BREAKS, q, closes, c)
             for k in range(depth):
-                below += _owes(addresses, closes, symbols, frames, counts, k)
+                below += _owes(addresses, closes, symbols, frames, counts, own, registers, k)
             need = tl.load(_table(addresses, CLOSE_AFTER) + place * modes + mode) + below
             only = tl.load(_table(addresses, CLOSE_TOKEN) + place * modes + mode)
+            if registers > 0:
+                only = _on_the_way(addresses, q, own + depth * registers, only, registers, wide)
     dense = _table(addresses, DENSE)
     inside = word < words
     bits = tl.load(dense + row.to(tl.int64) * words + word, mask=inside, other=0)
     while (profile >= 0) & (depth > 0):
         depth -= 1
         if limited:
-            below -= _owes(addresses, closes, symbols, frames, counts, depth)
+            below -= _owes(addresses, closes, symbols, frames, counts, own, registers, depth)
         base = tl.load(_table(addresses, CHAIN_OFFSET) + profile)
         entry = base + tl.load(frames + depth)
         chain = _table(addresses, CHAIN) + 2 * entry

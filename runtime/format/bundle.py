@@ -24,7 +24,7 @@ from .tables import CLIMBING, COMBS, NEVER, TABLES, Tables, tools_of
 from .vocab import Vocab, check_meta, check_names, find_vocab, vocab_places
 
 MAGIC = b"TOOLCBND"
-VERSION = 12
+VERSION = 13
 _MOST_PACKED = 64 << 20  # bytes of an array: larger ones are mapped
 VOCAB_FILE = "vocab_file"
 

@@ -19,6 +19,7 @@ from .meta import check_meta_of
 from .ops import END_OF_TURN, FINISHED, POP, PUSH, kind_of, number_of, return_of
 from .tables import (
     FIELD_OF,
+    FIRST_BIT,
     MAX_BREAKS,
     MAX_CAPACITY,
     MAX_COUNT,
@@ -234,15 +235,20 @@ def _check_rows(name: str, t: Tables, tokens: int) -> None:
 
 
 def _check_registers(name: str, t: Tables) -> None:
-    """Rule 0 and test 0 ask nothing, check list 0 is empty, and a check list has a token once."""
+    """Rule 0 and test 0 ask nothing, check list 0 and way list 0 are empty, a check list has a token once, and word 0
+    of a register has no bits of members."""
     check_offsets(name, "check_offset", t.check_offset, len(t.check))
+    check_offsets(name, "way_offset", t.way_offset, len(t.way))
     check_ascending(name, "check", np.ascontiguousarray(t.check[:, 0]), t.check_offset)
     for field, found, wanted in (
         ("state_register/0", t.state_register[: FINISHED + 1].tolist(), [0] * (FINISHED + 1)),
-        ("register_rule/0", t.register_rule[:1].tolist(), [[0, -1, 0]]),
+        ("register_rule/0", t.register_rule[:1].tolist(), [[0, -1, 0, 0]]),
         ("test_wants/0", t.test_wants[:1].tolist(), [0]),
         ("test_mask/0", [int(t.test_mask[:1].any())] if len(t.test_mask) else [], [0]),
+        ("test_mask", int(t.test_mask[:, :1].any()), 0),
+        ("register_rule/bit", int(((t.register_rule[:, 1] >= 0) & (t.register_rule[:, 1] < FIRST_BIT)).sum()), 0),
         ("check_offset/1", t.check_offset[1:2].tolist(), [0]),
+        ("way_offset/1", t.way_offset[1:2].tolist(), [0]),
     ):
         if found != wanted:
             raise refuse(name, field, found, f"{wanted}", UNSOUND)

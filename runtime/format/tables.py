@@ -22,7 +22,8 @@ MAX_CAPACITY = 1 << 16
 MAX_COUNT = 1 << 30
 MAX_BREAKS = 64  # bounds that counters are held against in one place
 MAX_RANGE_CELLS = 1 << 27
-MAX_REGISTER_WORDS = 64  # of a register; a word has 32 bits
+MAX_REGISTER_WORDS = 65  # of a register; a word has 32 bits
+FIRST_BIT = 32  # of a member: word 0 of a register is a number, what the members so far took off the shortest close
 NEVER = 1 << 29  # a bound on the tokens needed where none is known
 _COUNTERS = ((0, MAX_COUNT),)
 _BOUNDS = ((0, NEVER + 1),)
@@ -90,7 +91,7 @@ TABLES: dict[str, Table] = {
     "mark": Table(
         "marks",
         "(kind, age, tool set or -1 for any, ended, member: 0, or 1 + 2 * its register bit + 1 if it is required)",
-        ((UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, "tool sets"), (0, 2), (0, 64 * MAX_REGISTER_WORDS + 1)),
+        ((UNSETTLED, STRING + 1), (-1, 1 << 8), (-1, "tool sets"), (0, 2), (0, 64 * MAX_REGISTER_WORDS - 63)),
         (5,),
         columns=("kind", "age", "tools", "ended", "member"),
     ),
@@ -108,10 +109,11 @@ TABLES: dict[str, Table] = {
     "state_register": Table("states", "register rule; rule 0 tests and sets nothing", ((0, "register rules"),)),
     "register_rule": Table(
         "register rules",
-        "(test that has to pass on entering, bit set on entering or -1, test that has to pass before a pop)",
-        ((0, "register tests"), (-1, "register bits"), (0, "register tests")),
-        (3,),
-        columns=("entering", "bit", "popping"),
+        "(test that has to pass on entering, bit set on entering or -1, test that has to pass before a pop, "
+        "what is added to word 0 on entering)",
+        ((0, "register tests"), (-1, "register bits"), (0, "register tests"), (0, NEVER)),
+        (4,),
+        columns=("entering", "bit", "popping", "cost"),
     ),
     "test_wants": Table("register tests", "1: some bit of the mask has to be clear, 0: none; test 0 passes", ((0, 2),)),
     "test_mask": Table("register tests", "bit b & 31 of word b >> 5: the test looks at bit b", (), ("G",), "uint32"),
@@ -126,6 +128,15 @@ TABLES: dict[str, Table] = {
         ((0, "tokens"), (0, "register tests"), (0, "register tests")),
         (3,),
         columns=("token", "test", "test"),
+    ),
+    "state_way": Table("states", "way list; list 0 is empty", ((0, "way lists"),)),
+    "way_offset": Table("way lists + 1", "first way of a way list"),
+    "way": Table(
+        "ways",
+        "(token, test): the first that passes brings the bound down, in place of close_token",
+        ((0, "tokens"), (0, "register tests")),
+        (2,),
+        columns=("token", "test"),
     ),
     "state_close": Table("states", "first close cell of a state", ((0, "close cells"),)),
     "close_break": Table("states", "breakpoints of the close cells", ((0, "close breakpoint lists"),)),
@@ -195,6 +206,9 @@ class Tables:
     chain_check: np.ndarray
     check_offset: np.ndarray
     check: np.ndarray
+    state_way: np.ndarray
+    way_offset: np.ndarray
+    way: np.ndarray
     state_close: np.ndarray
     close_break: np.ndarray
     close_breaks: np.ndarray
@@ -365,13 +379,23 @@ def without_registers(states: int, cells: int, modes: int, chain_cells: int) -> 
 
     return {
         "state_register": zeros(states),
-        "register_rule": np.array([[0, -1, 0]], np.int32),
+        "register_rule": np.array([[0, -1, 0, 0]], np.int32),
         "test_wants": zeros(1),
         "test_mask": np.zeros((1, 1), np.uint32),
         "cell_check": zeros(cells, modes),
         "chain_check": zeros(chain_cells),
         "check_offset": zeros(2),
         "check": zeros(0, 3),
+        **without_ways(states),
+    }
+
+
+def without_ways(states: int) -> dict[str, np.ndarray]:
+    """The arrays of way lists, by field name, of tables that have none."""
+    return {
+        "state_way": np.zeros(states, np.int32),
+        "way_offset": np.zeros(2, np.int32),
+        "way": np.zeros((0, 2), np.int32),
     }
 
 

@@ -11,8 +11,9 @@ Arrays       host int64 [len(FIELDS)]: addresses of the arrays of a bundle and o
              registers used.
              frames int32 [m, 4]: parent frame, stack symbol, saved counter, saved register. Frames are shared by
              configurations, so a stack is a linked list and undoing a token is one step back in `history`.
-             registers uint32 [k, G]: the bits of a register; number 0 has none. They are shared, too: setting a bit
-             makes a new one. A bundle without registers has G = 0 here, always register 0, and saves none in frames.
+             registers uint32 [k, G]: word 0 of a register, a number, and its bits; number 0 has none. They are shared,
+             too: setting a bit makes a new one. A bundle without registers has G = 0 here, always register 0, and
+             saves none in frames.
              prefix uint32 [·, words]: bitmaps of prefixes of the slices; those of slice i start at `prefix_first[i]`:
              its first 0, 1, 2, … times `prefix_stride` tokens, then all of them. So every prefix is at most half a
              stride of toggles away from one.
@@ -84,6 +85,9 @@ TABLES = (
     "chain_check",
     "check_offset",
     "check",
+    "state_way",
+    "way_offset",
+    "way",
     "state_close",
     "close_break",
     "close_breaks",
@@ -151,6 +155,9 @@ FIELDS = {name: number for number, name in enumerate(TABLES + VOCAB + SHARED + N
     CHAIN_CHECK,
     CHECK_OFFSET,
     CHECK,
+    STATE_WAY,
+    WAY_OFFSET,
+    WAY,
     STATE_CLOSE,
     CLOSE_BREAK,
     CLOSE_BREAKS,
@@ -285,25 +292,31 @@ def _register_after(seat, host, left, height, under, q, depth, top, register, us
     if left == FINISHED:
         return register, used, ACCEPTED
     registers, rules, rule_of = _long(seat, REGISTERS), _long(host, REGISTER_RULE), _long(host, STATE_REGISTER)
-    frames, rule = _long(seat, FRAMES), 3 * _int(rule_of, q)
+    frames, rule = _long(seat, FRAMES), 4 * _int(rule_of, q)
     if depth > height:
         _set_int(frames, 4 * top + 3, register)
         register = np.int64(0)
     else:
         if depth < height:
-            if not _passes(host, registers, register, _int(rules, 3 * _int(rule_of, left) + 2)):
+            if not _passes(host, registers, register, _int(rules, 4 * _int(rule_of, left) + 2)):
                 return register, used, REFUSED
             register = _int(frames, 4 * under + 3)
         if not _passes(host, registers, register, _int(rules, rule)):
             return register, used, REFUSED
     bit = _int(rules, rule + 1)
-    words = _long(host, REGISTER_WORDS)
-    if bit < 0 or _int(registers, register * words + (bit >> 5)) >> (bit & 31) & 1:
+    words, cost = _long(host, REGISTER_WORDS), _int(rules, rule + 3)
+    if bit < 0:
+        return register, used, ACCEPTED
+    is_set = _int(registers, register * words + (bit >> 5)) >> (bit & 31) & 1
+    if is_set and cost == 0:
         return register, used, ACCEPTED
     if used >= _long(seat, REGISTERS_SIZE):
         return register, used, FULL
-    _copy(registers + 4 * words * used, registers + 4 * words * register, 4 * words)
-    _toggle(registers + 4 * words * used, bit)
+    made = registers + 4 * words * used
+    _copy(made, registers + 4 * words * register, 4 * words)
+    if not is_set:
+        _toggle(made, bit)
+    _set_int(made, 0, _int(made, 0) + cost)
     return used, used + 1, ACCEPTED
 
 
@@ -558,10 +571,19 @@ def _owes(host, frames, top):  # type: ignore[no-untyped-def]
 
 
 @numba.njit
-def _owed(host, frames, top):  # type: ignore[no-untyped-def]
-    total = 0
+def _taken_off(seat, host, register):  # type: ignore[no-untyped-def]
+    """Tokens that the members in a register took off what is owed under the stack symbol below."""
+    words = _long(host, REGISTER_WORDS)
+    return _int(_long(seat, REGISTERS), register * words) if words > 0 else 0
+
+
+@numba.njit
+def _owed(seat, host, top, register):  # type: ignore[no-untyped-def]
+    """Tokens that the frames from `top` down need, under a frame with this register."""
+    frames, total = _long(seat, FRAMES), 0
     while top >= 0:
-        total += _owes(host, frames, top)
+        total += _owes(host, frames, top) - _taken_off(seat, host, register)
+        register = _int(frames, 4 * top + 3)
         top = _int(frames, 4 * top)
     return total
 
@@ -581,14 +603,14 @@ def bound_of(seat):  # type: ignore[no-untyped-def]
     if q == FINISHED:
         return 0
     x = _close_cell(host, q, _int(here, 1))
-    return _int(_long(host, CLOSE_BOUND), x) + _owed(host, _long(seat, FRAMES), _int(here, 3))
+    return _int(_long(host, CLOSE_BOUND), x) + _owed(seat, host, _int(here, 3), _int(here, 5))
 
 
 @kernel(numba.int64(numba.int64))
 def owed_of(seat):  # type: ignore[no-untyped-def]
     """A bound on the tokens that the frames below need after what is above them is over."""
     here = _long(seat, HISTORY) + 28 * _long(seat, POSITION)
-    return _owed(_long(seat, HOST), _long(seat, FRAMES), _int(here, 3))
+    return _owed(seat, _long(seat, HOST), _int(here, 3), _int(here, 5))
 
 
 @numba.njit
@@ -597,21 +619,26 @@ def _closing(seat, host, budget):  # type: ignore[no-untyped-def]
     frames = _long(seat, FRAMES)
     position = _long(seat, POSITION)
     here = _long(seat, HISTORY) + 28 * position
-    q, c, depth, top = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3)
+    q, c, depth, top, register = _int(here, 0), _int(here, 1), _int(here, 2), _int(here, 3), _int(here, 5)
     if q == FINISHED:
         return -1
     place = _close_cell(host, q, c) * _long(host, MODES) + _mode(host, depth)
-    below = _owed(host, frames, top)
+    below = _owed(seat, host, top, register)
     need = _int(_long(host, CLOSE_AFTER), place) + below
     row, e = _first(host, q, c, depth)
     while e >= 0 and top >= 0:
-        below -= _owes(host, frames, top)
+        below -= _owes(host, frames, top) - _taken_off(seat, host, register)
+        register = _int(frames, 4 * top + 3)
         row, e, x = _next(host, frames, e, top)
         if row >= 0:
             need = max(need, _int(_long(host, CHAIN_AFTER), x) + below)
         top = _int(frames, 4 * top)
     if need < budget - position:
         return -1
+    number, offset, ways = _int(_long(host, STATE_WAY), q), _long(host, WAY_OFFSET), _long(host, WAY)
+    for i in range(_int(offset, number), _int(offset, number + 1)):
+        if _passes(host, _long(seat, REGISTERS), _int(here, 5), _int(ways, 2 * i + 1)):
+            return _int(ways, 2 * i)
     return _int(_long(host, CLOSE_TOKEN), place)
 
 

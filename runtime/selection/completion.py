@@ -121,8 +121,12 @@ def find_calm(a, cells, state, on, most_):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def _cost_of(a, t, q, low, high, token, mode, st, frames):  # type: ignore[no-untyped-def]
-    """The bound above the frame after a token; NEVER if it cannot be read, or goes on below the frame."""
+def _cost_of(a, t, stops, q, low, high, token, mode, st, frames):  # type: ignore[no-untyped-def]
+    """The bound above the frame after a token; NEVER if it cannot be read, or goes on below the frame.
+
+    0 where it opens an object whose members stand in any order: its bound is less at the beginning than that of its
+    state, and as it was, since no choice of tools changes arguments.
+    """
     st[0, 0], st[0, 1], st[0, 2], st[0, 3], st[0, 4] = q, low, high, -1, 0
     begin, end = t.token_offset[token], t.token_offset[token + 1]
     if not t.plain[token]:
@@ -138,15 +142,17 @@ def _cost_of(a, t, q, low, high, token, mode, st, frames):  # type: ignore[no-un
         if code != 1:
             return NEVER
     depth = end - begin
+    if stops[st[depth, 0]] and st[depth, 3] >= 0 and st[depth, 4] < NEVER:
+        return 0
     return min(NEVER, most(a, st[depth, 0], st[depth, 1], st[depth, 2]) + st[depth, 4])
 
 
 @kernel()
-def keep(a, t, order, state, begun, before, close_token, st, frames):  # type: ignore[no-untyped-def]
+def keep(a, t, order, state, stops, begun, before, close_token, st, frames):  # type: ignore[no-untyped-def]
     """Give cells their bounds as before where their close tokens keep them.
 
     Args:
-        begun: see `Depths`;  near: int32 [states], all 0;  calm: see `_walk`.
+        stops: bool [states]: with a way list;  begun: see `Depths`;  near: int32 [states], all 0;  calm: see `_walk`.
         order: int64 [·]: close cells, the smallest bound first, since each needs those after its tokens.
         state: int32 [close cells].
         before: int32 [close cells]: the bounds; a.bound receives those that stay.
@@ -158,7 +164,9 @@ def keep(a, t, order, state, begun, before, close_token, st, frames):  # type: i
             if mode > 0 and not begun[state[x]]:
                 continue
             if token < 0 or (
-                _cost_of(a, t, np.int64(state[x]), np.int64(a.low[x]), np.int64(a.high[x]), token, mode, st, frames)
+                _cost_of(
+                    a, t, stops, np.int64(state[x]), np.int64(a.low[x]), np.int64(a.high[x]), token, mode, st, frames
+                )
                 >= before[x]
             ):
                 kept = False
@@ -474,20 +482,24 @@ def closing_of(
     bound = np.full(t.close_bound.size, NEVER, np.int32)
     first = np.append(t.state_close, np.int32(bound.size))
     alive = np.zeros((0, 4), np.uint64)
-    a = Closing.of(
-        t, t.delta, (back_offset, back), (first, t.close_break, t.close_breaks, cells.low, cells.high), bound, alive
-    )
+    of_cells = first, t.close_break, t.close_breaks, cells.low, cells.high
+    a = Closing.of(t, t.delta, (back_offset, back), of_cells, bound, alive, np.zeros(t.return_offset.size, np.int32))
+    _set_due(a, t, owed_of)
     depth = vocab.longest + 2
     st, frames = np.zeros((depth, 7), np.int64), np.zeros((depth, 5), np.int64)
     live = (cells.owner > FINISHED) & reached[cells.owner] & (t.close_bound < NEVER)
+    stops = t.state_way > 0  # these lie in arguments, which no choice of tools changes
+    held = stops[cells.owner]
+    bound[held] = t.close_bound[held]
+    live &= ~held
     bound[t.state_close[FINISHED]] = 0
     order = np.argsort(t.close_bound, kind="stable")
     close_token = t.close_token.copy()
-    keep(a, texts, order[live[order]], cells.owner, begun, t.close_bound, close_token, st, frames)
+    keep(a, texts, order[live[order]], cells.owner, stops, begun, t.close_bound, close_token, st, frames)
     near, calm = np.zeros(t.states, np.int32), Calm(np.zeros(t.states, np.uint64), np.zeros(t.states, np.int32))
     signs = signs_of(t, vocab)
     _, policy, order = ways_out(a, rows_of(a, moves.rows), signs, np.zeros(0, np.int64), np.zeros(0, np.int32))
-    tokens_along(a, vocab, signs, order[(live & (bound >= NEVER))[order]], policy, close_token)
+    tokens_along(a, vocab, signs, order[(live & (bound >= NEVER))[order]], policy, stops, close_token)
     renew(
         a, texts, np.flatnonzero(live & (bound >= NEVER))[::-1], cells.owner, begun, near, calm, close_token, st, frames
     )
@@ -527,6 +539,17 @@ def closing_of(
     found["chain_after"] = _chain_after(t, worst_of_symbol)
     found["state_forced"] = np.where(reach < _FAR, 0, t.state_forced).astype(np.int32)
     return found
+
+
+def _set_due(a: Closing, t: Tables, owed_of: Partition) -> None:
+    """What is due of frames (`Closing`): what is owed under their stack symbols beyond the bounds that follow there."""
+    if not t.has_registers:
+        return
+    back_offset, back = returns_of(t, np.ones(t.states, bool))
+    before = a._replace(back_offset=back_offset, back=back, bound=t.close_bound.copy())
+    plain = np.zeros(t.owed.size, np.int32)
+    owed_cells(before, owed_of.owner, owed_of.low, owed_of.high, plain)
+    np.maximum.at(a.due, owed_of.owner, t.owed - plain)
 
 
 def _chain_after(t: Tables, worst: np.ndarray) -> np.ndarray:

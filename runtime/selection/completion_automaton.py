@@ -31,6 +31,8 @@ class Closing(NamedTuple):
     values of `return` of each stack symbol.  close_first int32 [states + 1], close_break int32 [states], close_breaks
     int32 [lists, C, 2]: close cells of a state;  low, high int32 [close cells]: their counters;  bound int32 [close
     cells];  modes int;  alive uint64 [cells, 4]: the bytes that a cell lives on, of no cell where walks do not ask.
+    due int32 [stack symbols]: what the required members take of an object that is entered with the symbol, where their
+    order is free; 0 elsewhere.
     """
 
     symbol_class: np.ndarray
@@ -53,11 +55,12 @@ class Closing(NamedTuple):
     bound: np.ndarray
     modes: int
     alive: np.ndarray
+    due: np.ndarray
 
     @staticmethod
     def of(
         t: Tables, delta: np.ndarray, back: tuple[np.ndarray, np.ndarray], cells: tuple[np.ndarray, ...],
-        bound: np.ndarray, alive: np.ndarray,
+        bound: np.ndarray, alive: np.ndarray, due: np.ndarray,
     ) -> Closing:  # fmt: skip
         """All but the bounds read-only, whoever calls: kernels are compiled for one kind of arrays.
 
@@ -70,7 +73,7 @@ class Closing(NamedTuple):
             t.symbol_class, t.state_cell, t.state_break, t.breaks, t.cell_delta, t.cell_default, delta, t.push,
             t.return_offset, t.return_, *back, *cells,
         )  # fmt: skip
-        return Closing._make((*map(fixed, parts), bound, t.modes, fixed(alive)))
+        return Closing._make((*map(fixed, parts), bound, t.modes, fixed(alive), due))
 
 
 @kernel(**BARE)
@@ -104,13 +107,14 @@ def largest(first, lists, breaks, value, q, low, high):  # type: ignore[no-untyp
 
 
 @kernel(**BARE)
-def owing(back_offset, back, first, lists, breaks, value, g, low, high):  # type: ignore[no-untyped-def]
-    """The largest value of what can follow under a stack symbol, over an interval of the counter saved beside it."""
+def owing(back_offset, back, first, lists, breaks, value, due, g, low, high):  # type: ignore[no-untyped-def]
+    """The largest value of what can follow under a stack symbol, over an interval of the counter saved beside it, and
+    what is due of the frame above."""
     found = np.int64(0)
     for i in range(back_offset[g], back_offset[g + 1]):
         q, then = np.int64(back[i] >> ACTION_BITS), np.int64(back[i] & ACTION_MASK)
         found = max(found, largest(first, lists, breaks, value, q, act(then, low), act(then, high)))
-    return found
+    return found + due[g]
 
 
 @kernel(**BARE)
@@ -122,7 +126,7 @@ def most(a, q, low, high):  # type: ignore[no-untyped-def]
 @kernel(**BARE)
 def owes(a, g, low, high):  # type: ignore[no-untyped-def]
     """`owing` of the bounds."""
-    return owing(a.back_offset, a.back, a.close_first, a.close_break, a.close_breaks, a.bound, g, low, high)
+    return owing(a.back_offset, a.back, a.close_first, a.close_break, a.close_breaks, a.bound, a.due, g, low, high)
 
 
 @kernel(**BARE)

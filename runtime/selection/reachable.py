@@ -91,6 +91,7 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
         "chain_exit": _renumbered(profile, t.chain_exit[chain_cells]),
         "chain_after": t.chain_after[chain_cells],
         "state_register": t.state_register[states],
+        "state_way": t.state_way[states],
         "cell_check": t.cell_check[cells],
         "chain_check": t.chain_check[chain_cells],
         "state_mark": np.searchsorted(marks, t.state_mark[states]),

@@ -176,8 +176,8 @@ def _terms(finished, row, offset, value):  # type: ignore[no-untyped-def]
 
 @kernel()
 def least_ways(  # type: ignore[no-untyped-def]
-    first, lists, breaks, low, high, row, offset, op_of, class_of, weight, rank, push, modes, back_offset, back, value,
-    policy, work, steps,
+    first, lists, breaks, low, high, row, offset, op_of, class_of, weight, rank, push, modes, back_offset, back, due,
+    value, policy, work, steps,
 ):  # fmt: skip
     """Least weights to leave the frame from every close cell, and the first class of such a way, some steps further.
 
@@ -219,6 +219,7 @@ def least_ways(  # type: ignore[no-untyped-def]
                     g = push[number, 0]
                     i = back_offset[g] + p - modes
                     if i >= back_offset[g + 1]:
+                        below[t] += due[g]
                         break
                     q, then, action = (
                         np.int64(back[i] >> ACTION_BITS),
@@ -279,12 +280,13 @@ def least_ways(  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, stack, close_token):  # type: ignore[no-untyped-def]
+def tokens_on_the_way(a, order, policy, stops, symbol_of_class, special_of_symbol, t, stack, close_token):  # type: ignore[no-untyped-def]
     """Fewest tokens along each state's own shortest way, into a.bound; and the first of them.
 
     Args:
         order: int64 [·]: close cells by their least weight; each needs only those before it.
         policy: int32 [close cells]: the class of each on its shortest way.
+        stops: bool [states]: behind which another way may be the shortest: a token ends there, or before.
         symbol_of_class: int32 [classes]: the symbol that stands for the class.
         special_of_symbol: int32 [symbols]: the token of a special symbol, -1 for none.
         t: `Bytes`.
@@ -292,7 +294,7 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
         close_token: int32 [close cells, modes], receives the token; -1 for none.
     """
     first, lists, breaks, bound = a.close_first, a.close_break, a.close_breaks, a.bound
-    back_offset, back = a.back_offset, a.back
+    back_offset, back, due = a.back_offset, a.back, a.due
     state_of = np.zeros(bound.size, np.int32)
     for owner in range(a.state_cell.size):
         state_of[first[owner] : first[owner + 1]] = owner
@@ -348,7 +350,7 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                     g, action = np.int64(a.push[number, 0]), np.int64(a.push[number, 3])
                     low, high = act(action, low), act(action, high)
                     stack[top, 0], stack[top, 1], stack[top, 2] = g, low, high
-                    stack[top, 3] = owing(back_offset, back, first, lists, breaks, bound, g, low, high)
+                    stack[top, 3] = owing(back_offset, back, first, lists, breaks, bound, due, g, low, high)
                     top += 1
                     q, low, high = np.int64(a.push[number, 1 + mode]), np.int64(0), np.int64(0)
                 elif top > 0:
@@ -371,6 +373,8 @@ def tokens_on_the_way(a, order, policy, symbol_of_class, special_of_symbol, t, s
                             after += stack[i, 3]
                     if after < best:
                         best, chosen = after, token
+                if stops[q]:
+                    break
             close_token[x, mode] = chosen
             worst = max(worst, best)
         bound[x] = worst
@@ -518,19 +522,19 @@ def ways_out(
     work = Terms(*_terms(a.close_first[FINISHED], rows.of_close, ops.offset, value))
     while not least_ways(
         a.close_first, a.close_break, a.close_breaks, a.low, a.high, rows.of_close, ops.offset, ops.op, ops.symbol,
-        signs.weight, signs.rank, a.push, a.modes, a.back_offset, a.back, value, policy, work, _STEPS,
+        signs.weight, signs.rank, a.push, a.modes, a.back_offset, a.back, a.due, value, policy, work, _STEPS,
     ):  # fmt: skip
         look()
     return value, policy, work.order[: work.at_[2]]
 
 
 def tokens_along(
-    a: Closing, vocab: Vocab, signs: Signs, order: np.ndarray, policy: np.ndarray, close_token: np.ndarray,
-    look: Callable[[], None] = _passing,
+    a: Closing, vocab: Vocab, signs: Signs, order: np.ndarray, policy: np.ndarray, stops: np.ndarray,
+    close_token: np.ndarray, look: Callable[[], None] = _passing,
 ) -> None:  # fmt: skip
     """`tokens_on_the_way` for these close cells; ``look`` is called now and then."""
     stack = np.zeros((vocab.longest + 1, 4), np.int64)
     for begin in range(0, order.size, _CELLS):
         look()
         some = order[begin : begin + _CELLS]
-        tokens_on_the_way(a, some, policy, signs.symbol, signs.token, signs.byte, stack, close_token)
+        tokens_on_the_way(a, some, policy, stops, signs.symbol, signs.token, signs.byte, stack, close_token)

@@ -182,11 +182,11 @@ def test_large_budgets_and_expanded_logits() -> None:
 @pytest.mark.skipif(not (INTERPRETED or torch.cuda.is_available()), reason="no GPU, and not interpreted here")
 @pytest.mark.parametrize("seed", range(3))
 def test_registers_equal_the_tensor_operations(seed: int) -> None:
-    """Registers of one and of three words, and a bundle without; rows that are refused begin anew."""
+    """Registers of two and of four words, and a bundle without, with budgets; rows that are refused begin anew."""
     pick = random.Random(seed)
     device = "cuda" if torch.cuda.is_available() and not INTERPRETED else "cpu"
     kinds = pick.sample(KINDS, 4)
-    made = [with_registers(kind, seed, words) for kind, words in zip(kinds, (1, 3, 3))] + [bundle(kinds[3])]
+    made = [with_registers(kind, seed, words) for kind, words in zip(kinds, (2, 4, 4))] + [bundle(kinds[3])]
     numbers = [0, 1, 2, 3, -1]
     plain, fused = (
         Decoder(made, 5, device, bundle_of_row=numbers, check=False, history=3, backend=name) for name in BACKENDS

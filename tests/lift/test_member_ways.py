@@ -1,0 +1,159 @@
+"""Ways to the end of objects whose keys stand in any order: close tokens end every text within its bound.
+
+The oracle is `Sequence`, which reads a token only if the registers allow it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from toolc.compiler import Options, compile_schema, compile_tools
+from toolc.runtime import Bundle, Matcher, subset
+from toolc.runtime.format.tables import NEVER
+from toolc.runtime.reference import Sequence
+
+NAMES = ["a", "ab", "abc", "abcd", "b", "item", "item_id", "é", "x1", "x2", "x3", "x4"]
+LEAVES: list[dict[str, Any]] = [
+    {"type": "string"},
+    {"type": "integer"},
+    {"type": "number"},
+    {"enum": ["a", "bb", 3]},
+    {"type": "string", "maxLength": 5},
+    {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+]
+
+
+def some_object(pick: random.Random, depth: int) -> dict[str, Any]:
+    """An object of seven to twelve keys, with others inside."""
+    names = pick.sample(NAMES, pick.randint(7, 12))
+    inner = {name: some_object(pick, depth - 1) for name in pick.sample(names, 2 if depth else 0)}
+    share = pick.choice([0, 0.3, 0.8])
+    return {
+        "type": "object",
+        "properties": {name: inner.get(name) or pick.choice(LEAVES) for name in names},
+        "required": [name for name in names if pick.random() < share],
+        "additionalProperties": pick.random() < 0.5,
+    }
+
+
+def tree() -> dict[str, Any]:
+    """Recursive: one optional key holds another one, one a list of them."""
+    node = {"$ref": "#/$defs/t"}
+    keys = {"k": {"type": "string"}, "next": node, "more": {"type": "array", "items": node}}
+    keys |= {f"k{n}": {"type": "integer"} for n in range(5)}
+    made = {"type": "object", "properties": keys, "required": ["k3", "k"], "additionalProperties": False}
+    return {**node, "$defs": {"t": made}}
+
+
+def ended(at: Sequence) -> bytes:
+    """The text that close tokens add; they are no more than the bound says."""
+    here, text, most = at.copy(), b"", at.bound()
+    here.left = None
+    for _ in range(most):
+        token = here.close_token()
+        assert here.advance(token), token
+        text += here.bundle.vocab.token(token)
+        if here.state == 1:
+            return text
+    raise AssertionError(f"{most} tokens are not enough: {text!r}")
+
+
+def some_token(at: Sequence, pick: random.Random, allowed: set[int]) -> int:
+    """Often one that ends a string, opens or closes something."""
+    vocab = at.bundle.vocab
+    likely = [token for token in sorted(allowed) if any(byte in b'"{},:[]' for byte in vocab.token(token))]
+    return pick.choice(likely if likely and pick.random() < 0.5 else sorted(allowed))
+
+
+def walk(bundle: Bundle, pick: random.Random, entry: str = "start", most: int = 40) -> bytes:
+    """A random text; at each place close tokens end it, and no token costs more than `need` says."""
+    at, text = Sequence.start(bundle, entry), b""
+    for _ in range(most):
+        if at.state == 1:
+            return text
+        if pick.random() < 0.5:
+            ended(at)
+        need, token = at.need(), some_token(at, pick, at.mask())
+        assert at.advance(token)
+        text += bundle.vocab.token(token)
+        assert at.bound() <= need
+    return text + ended(at)
+
+
+def keep_budget(bundle: Bundle, pick: random.Random, entry: str = "start") -> None:
+    """A random text within a small budget; the matcher has the same masks."""
+    left = Sequence.start(bundle, entry).bound() + pick.randrange(20)
+    at, matcher = Sequence.start(bundle, entry, left), Matcher(bundle, entry, budget=left)
+    mask = np.empty(bundle.vocab.words, np.uint32)
+    read = 0
+    while at.state != 1:
+        allowed = at.mask_in_budget()
+        matcher.fill(mask)
+        assert set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()) == allowed
+        assert matcher.bound == at.bound()
+        token = some_token(at, pick, allowed)
+        assert at.advance(token)
+        matcher.advance(token)
+        read += 1
+        assert read <= left
+
+
+@pytest.mark.parametrize("whitespace", ["spaced", "compact", "pretty", "flexible"])
+@pytest.mark.parametrize("seed", range(3))
+def test_objects_are_closed_within_their_bounds(seed: int, whitespace: str) -> None:
+    pick = random.Random(f"{seed} {whitespace}")
+    schema = some_object(pick, 0 if whitespace == "pretty" else seed % 2)
+    options = Options(key_order="any", whitespace=whitespace, jobs=1)
+    bundle = compile_schema(schema, "builtin", options=options).bundle
+    assert bundle.tables.has_registers and Sequence.start(bundle).bound() < NEVER
+    for _ in range(2):
+        text = walk(bundle, pick)
+        assert Draft202012Validator(schema).is_valid(json.loads(text))
+        keep_budget(bundle, pick)
+
+
+def test_recursive_objects_are_closed_within_their_bounds() -> None:
+    schema, pick = tree(), random.Random(1)
+    bundle = compile_schema(schema, "builtin", options=Options(key_order="any", jobs=1)).bundle
+    assert bundle.tables.has_registers
+    for _ in range(4):
+        assert Draft202012Validator(schema).is_valid(json.loads(walk(bundle, pick)))
+        keep_budget(bundle, pick)
+
+
+def test_the_shortest_text_has_the_required_keys_alone() -> None:
+    keys = {f"key{n}": {"type": "boolean"} for n in range(9)}
+    for closed in (True, False):
+        schema = {
+            "type": "object",
+            "properties": keys,
+            "required": ["key3", "key7"],
+            "additionalProperties": not closed,
+        }
+        bundle = compile_schema(schema, "builtin", options=Options(key_order="any", jobs=1)).bundle
+        at = Sequence.start(bundle)
+        assert list(json.loads(ended(at))) == ["key3", "key7"]
+        tokens = 0
+        while at.state != 1:
+            at.advance(at.close_token())
+            tokens += 1
+        assert tokens <= (bundle.min_tokens["start"] or 0) <= tokens + (1 if closed else 8)
+
+
+@pytest.mark.parametrize("protocol", ["hermes", "llama3"])
+def test_calls_of_some_tools_are_closed_within_their_bounds(protocol: str) -> None:
+    pick = random.Random(protocol)
+    schemas = [some_object(pick, 1), some_object(pick, 0), tree()]
+    tools = [{"name": f"tool{n}", "parameters": schema} for n, schema in enumerate(schemas)]
+    whole = compile_tools(tools, "builtin", options=Options(key_order="any", protocol=protocol, jobs=1)).bundle
+    assert whole.tables.has_registers
+    for bundle in (whole, subset(whole, ["tool1", "tool2"]), subset(subset(whole, ["tool0", "tool2"]), ["tool2"])):
+        for _ in range(3):
+            walk(bundle, pick, "required", 60)
+            keep_budget(bundle, pick, "required")
