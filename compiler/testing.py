@@ -120,8 +120,8 @@ class _Ends:
             here = Configuration(self.machine, m.state, m.counter, m.stack, m.register, m.registers)
             return self._single.get(self._ways.next_symbol(here), -1)
         at = Sequence(self.machine, m.state)
-        at.counter, at.stack = m.counter, m.stack
-        return int(self.machine.view["close_token"][at.close_cell(), at.mode])
+        at.counter, at.stack, at.register = m.counter, m.stack, m.register
+        return at.close_token()
 
 
 def text_of(bundle: Bundle, tokens: list[int]) -> str:

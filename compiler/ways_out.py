@@ -1,4 +1,4 @@
-"""Search for the end of a text byte by byte, where a bundle has no close tokens, as one with registers.
+"""Search for the end of a text byte by byte, where a bundle has no close tokens, as for a tokenizer without some bytes.
 
 Slow, and for tests. In the frame where a configuration stands, it looks for the end of the frame; where there is none
 without a further member, for a required member that is missing; then for any other; then for an inner frame.
