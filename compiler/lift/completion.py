@@ -10,9 +10,10 @@ Steps        1. The least bytes out of every state, over states, pushes and retu
              3. The largest bound after any token of a mask.
 Leaves out   the kernels (runtime/selection/shortest_paths.py, token_costs.py), the tables themselves (lift.py), use
              (runtime).
-Invariants   in both modes the close token of a cell takes the bound down by at least one, so a run that only takes
-             close tokens ends within its bound. After any token that a mask allows the bound is at most the largest of
-             `close_after` and `chain_after` that belong to the mask, plus what is owed below.
+Invariants   in both modes the close token of a cell takes the bound down by at least one, but for way lists; so a run
+             that only takes close tokens ends within its bound, with way lists too. After any token that a mask allows
+             the bound is at most the largest of `close_after` and `chain_after` that belong to the mask, plus what is
+             owed below.
 Upper bounds What is owed below a frame counts its dearest completion; the way out of a frame is the shortest in bytes,
              read in as few tokens as it can be; tokens that leave a frame and go on are not used for closing. So a
              bound may be above the least number of tokens, never below it. `close_after` counts plain text of any

@@ -1,20 +1,24 @@
 """Find the ways to missing members: how to close an object whose members stand in any order.
 
-The tables read a superset of the texts (../pushdown/members.py), so that their shortest way to the end may leave
-required members out. Such an object is closed by its missing required members, one after the other:
+Without their registers, the tables accept objects with repeated and with missing members (../pushdown/members.py), so
+their shortest way to the end may leave required members out. Such an object is closed by its missing required members,
+one after the other:
 
-    behind a member     the token of the byte that leads to a missing required member, else the end
-    inside of keys      towards a missing required member; else, where no other key may stand here, to a missing one
+    behind a member     towards a missing required member; if none is missing, the end
+    inside of keys      towards a missing required member; if none can come here, by a key that is no member; if there
+                        is no such key, towards any missing member
 
-A *way list* of a state says so: the first token whose test the register passes. What a required member takes is owed
-from the beginning of the object on, beside what its stack symbol owes, and taken off when its key was read:
+A *way list* of a state says so: the first token whose test the register passes; the close token comes after all of
+them. What required members take is owed from the beginning of the object on, beside what its stack symbol owes, and
+taken off when a key was read (word 0 of the register, docs/format.md):
 
-    cost(k)     = the most of (tokens to behind the key − tokens to the end), over all places where the object may end,
-                  + tokens from behind the key to the end
+    cost(k)     = tokens from behind the key to the end + the most of (tokens to behind the key − tokens to the end)
+                  over all places where the object may end, 0 at least: so to owe k pays for k at any of them
     due(frame)  = sum of the costs of its required members
 
 Leaves out   tests on the way (register_rules.py); bounds of all other states (completion.py).
-Invariants   every token on these ways is one byte. Bounds are never below what closing takes.
+Invariants   every token on these ways is one byte. Bounds are never below what closing takes; behind a comma they may
+             be above what they were before it, since another member may have to follow.
 """
 
 from __future__ import annotations
@@ -43,7 +47,8 @@ class MemberWays:
 
     Attributes:
         states: int64 [·]: of the frame;  keys: what may come next in them.
-        inside: int64 [·]: the states before a key is over, in which the object cannot end.
+        inside: int64 [·]: the states before a key is over, in which the object cannot end; also where it begins, if it
+            may not be empty, and behind a comma.
         ends: the states in which the object may end, or go on to a member.
         lists: state → its way list, tokens and their tests.
         due: what the required members take; NEVER where that is not known (yet).
@@ -55,6 +60,8 @@ class MemberWays:
         keys = self.keys
         self.ends = [q for q in keys.keys if keys.closes(frames, q)]
         self.inside = np.array(_before(frames, keys.bit, {*self.ends, *keys.bit}), np.int64)
+        self._inside = set(self.inside.tolist())
+        self._exits = _exits(frames, self._inside, keys.bit)
         self._edges = _edges(t, [*self.inside.tolist(), *self.ends], signs)
         self._behind: dict[int, list[int]] = defaultdict(list)
         for q, bit in keys.bit.items():
@@ -74,7 +81,7 @@ class MemberWays:
         self.lists: dict[int, list[tuple[int, Test]]] = {}
 
     def settle(self, bound: np.ndarray) -> bool:
-        """Work out the costs of required members, if they are not known; whether they are from now on.
+        """Work out the costs of required members, unless they are known; True if this call found them.
 
         Args:
             bound: int32 [states]: of the states, from what is known.
@@ -97,16 +104,18 @@ class MemberWays:
         return due < NEVER
 
     def begin(self, state: int, bound: np.ndarray) -> int:
-        """The bound of a state when the object begins there, and a key comes first: all required members are missing.
-        The state may be one behind a comma as well, where its bound is another (`bounds`).
+        """The bound of a state when the object begins there, and a key has to come first: all members are missing. What
+        is due is left out. The state may be one behind a comma as well, where its bound is another (`bounds`).
 
         Args:
             bound: int32 [states]: what is known; the answer elsewhere, and where the costs are not known yet.
         """
         before = int(bound[state])
-        if self.due == NEVER or state not in self.inside:
+        if self.due == NEVER or state not in self._inside or (before == NEVER and state in self._exits):
             return before
         takes = [self._steps[bit][state] + self._over[bit] for bit in self._required(self._next[state])]
+        if not takes:  # the object may not be empty, whatever it has
+            takes = [self._steps[bit][state] + self._rest(bit, bound) for bit in self._next[state]]
         return min(NEVER, max([0 if before == NEVER else before, *takes]))
 
     def _required(self, bits: list[int]) -> list[int]:
@@ -120,7 +129,8 @@ class MemberWays:
         """State inside of keys → its bound; NEVER where a member has none. Sets the way lists.
 
         Args:
-            bound: int32 [states];  other: bool [states]: whether that is, inside of keys, of a key that is no member.
+            bound: int32 [states];  other: bool [states]: whether, inside of keys, that bound is of a way by a key that
+                is no member.
         """
         found: dict[int, int] = {}
         rest = {bit: self._rest(bit, bound) for bit in self._behind}
@@ -133,10 +143,13 @@ class MemberWays:
             takes += [self._steps[bit][q] + rest[bit] for bit in optional]
             self.lists[q] = [*self._list(q, required), *self._list(q, optional)]
             found[q] = min(NEVER, max([int(bound[q]) if other[q] else 0, *takes]))
+            if q in self._exits and not other[q]:
+                found[q] = NEVER
         return found
 
     def _list(self, q: int, wanted: list[int]) -> list[tuple[int, Test]]:
-        """The tokens that lead to some members, each with the test that one of those is missing."""
+        """The tokens that lead to some members, each with the test that one of those is missing. Of several members,
+        the one with the least bit comes first."""
         found: dict[int, int] = {}
         for bit in wanted:
             steps = self._steps[bit]
@@ -150,8 +163,8 @@ class Members(NamedTuple):
 
     Attributes:
         ways: of each frame;  frame_of: state → number of its frame.
-        behind: bool [states]: behind a key: a way that leaves registers aside may not go there.
-        inside: bool [states]: inside of keys;  stops: bool [states]: with a way list, where a way of others has to end.
+        behind: bool [states]: behind a key: a way that was found without registers may not enter it.
+        inside: bool [states]: inside of keys;  stops: bool [states]: with a way list: other ways end here.
     """
 
     ways: list[MemberWays]
@@ -209,6 +222,18 @@ def _before(frames: Frames, behind: Iterable[int], without: set[int]) -> list[in
                 found.add(q)
                 todo.append(q)
     return sorted(found)
+
+
+def _exits(frames: Frames, inside: set[int], behind: dict[int, int]) -> set[int]:
+    """The states inside of keys from which a key that is no member can be read."""
+    found = {q for q in inside if any(to not in inside and to not in behind for to in frames.after(q))}
+    todo = list(found)
+    while todo:
+        for q in frames.before(todo.pop()):
+            if q in inside and q not in found:
+                found.add(q)
+                todo.append(q)
+    return found
 
 
 def _distances(before: dict[int, list[int]], behind: list[int]) -> dict[int, int]:

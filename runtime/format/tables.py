@@ -133,7 +133,7 @@ TABLES: dict[str, Table] = {
     "way_offset": Table("way lists + 1", "first way of a way list"),
     "way": Table(
         "ways",
-        "(token, test): the first that passes brings the bound down, in place of close_token",
+        "(token, test): the first that passes leads on to the end, in place of close_token",
         ((0, "tokens"), (0, "register tests")),
         (2,),
         columns=("token", "test"),

@@ -57,7 +57,7 @@ def ended(at: Sequence) -> bytes:
     here.left = None
     for _ in range(most):
         token = here.close_token()
-        assert here.advance(token), token
+        assert token in here.mask() and here.advance(token), token
         text += here.bundle.vocab.token(token)
         if here.state == 1:
             return text
@@ -83,7 +83,7 @@ def walk(bundle: Bundle, pick: random.Random, entry: str = "start", most: int = 
         assert at.advance(token)
         text += bundle.vocab.token(token)
         assert at.bound() <= need
-    return text + ended(at)
+    return text if at.state == 1 else text + ended(at)
 
 
 def keep_budget(bundle: Bundle, pick: random.Random, entry: str = "start") -> None:
@@ -125,6 +125,46 @@ def test_recursive_objects_are_closed_within_their_bounds() -> None:
     for _ in range(4):
         assert Draft202012Validator(schema).is_valid(json.loads(walk(bundle, pick)))
         keep_budget(bundle, pick)
+
+
+KEYS = {f"k{n}": {"type": "integer"} for n in range(7)}
+INNER = {"type": "object", "properties": KEYS, "required": ["k1", "k5"], "additionalProperties": False}
+OBJECT = {"type": "object", "properties": KEYS}
+FEW = {"type": "object", "properties": {"in": INNER}, "required": ["in"], "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {**OBJECT, "required": ["k2"], "additionalProperties": INNER},
+        {**OBJECT, "required": [*KEYS], "additionalProperties": INNER},
+        {**OBJECT, "required": ["k2"], "patternProperties": {"^x": INNER}, "additionalProperties": False},
+        {**OBJECT, "required": ["k2"], "additionalProperties": {"type": "array", "items": INNER, "minItems": 1}},
+        {**OBJECT, "required": ["k2"], "additionalProperties": FEW},
+        {**OBJECT, "minProperties": 1, "additionalProperties": False},
+        {**OBJECT, "minProperties": 1, "additionalProperties": INNER},
+        {"type": "array", "items": {**OBJECT, "minProperties": 1, "additionalProperties": False}, "minItems": 2},
+        {**OBJECT, "properties": dict.fromkeys(KEYS, INNER), "minProperties": 1, "additionalProperties": False},
+        {**INNER, "properties": {**KEYS, "k" + 60 * "z": {"type": "null"}}},
+    ],
+)
+@pytest.mark.parametrize("whitespace", ["spaced", "pretty"])
+def test_other_keys_and_objects_that_may_not_be_empty(schema: dict[str, Any], whitespace: str) -> None:
+    pick, options = random.Random(0), Options(key_order="any", whitespace=whitespace, jobs=1)
+    bundle = compile_schema(schema, "builtin", options=options).bundle
+    assert bundle.tables.has_registers and bundle.min_tokens["start"]
+    for _ in range(4):
+        assert Draft202012Validator(schema).is_valid(json.loads(walk(bundle, pick)))
+        keep_budget(bundle, pick)
+
+
+@pytest.mark.parametrize("more", [{"minProperties": 1, "additionalProperties": False}, {"required": ["k1"]}])
+def test_objects_that_may_lead_to_themselves_alone_have_no_bound(more: dict[str, Any]) -> None:
+    node = {"$ref": "#/$defs/t"}
+    inside = {"additionalProperties": node} if "required" in more else {"properties": {**KEYS, "t": node}}
+    schema = {**node, "$defs": {"t": {**OBJECT, **more, **inside}}}
+    bundle = compile_schema(schema, "builtin", options=Options(key_order="any", jobs=1)).bundle
+    assert bundle.tables.has_registers and bundle.min_tokens["start"] is None
 
 
 def test_the_shortest_text_has_the_required_keys_alone() -> None:
