@@ -212,17 +212,19 @@ def test_bundles_come_to_rows_that_run(seed: int) -> None:
 
 
 def test_what_was_kept_before_registers_grew_comes_back() -> None:
-    made, pick = with_registers("brackets", 1, 2), random.Random(0)
+    made, pick = with_registers("brackets", 9, 2), random.Random(0)  # a walk of which comes to no dead end
     decoder, oracles = Decoder(made, 1, check=False), [Sequence.start(made)]
-    while len(oracles) < 5:
-        token = pick.randrange(made.vocab.size)
+    for token in pick.choices(range(made.vocab.size), k=500):
+        if len(oracles) == 5:
+            break
         after = moved(oracles[-1], token)
         if after is not None and after.state > 1:
             decoder.advance_(torch.tensor([token]))
             oracles.append(after)
+    assert len(oracles) == 5
     assert any(oracle.register for oracle in oracles) and any(oracle.stack for oracle in oracles)
     width = decoder.register.shape[1]
-    decoder.add_bundle(with_registers("counted", 1, 3))
+    decoder.add_bundle(with_registers("counted", 1, 5))
     assert decoder.register.shape[1] > 2 * width
     for oracle in oracles[:0:-1]:
         check_row(decoder, 0, oracle)
