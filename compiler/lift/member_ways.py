@@ -46,9 +46,9 @@ class MemberWays:
     """The ways to the members of one frame.
 
     Attributes:
-        states: int64 [·]: of the frame;  keys: what may come next in them.
-        inside: int64 [·]: the states before a key is over, in which the object cannot end; also where it begins, if it
-            may not be empty, and behind a comma.
+        keys: what may come next in its states.
+        inside: the states before a key is over, in which the object cannot end; also where it begins, if it may not be
+            empty, and behind a comma.
         ends: the states in which the object may end, or go on to a member.
         lists: state → its way list, tokens and their tests.
         due: what the required members take; NEVER where that is not known (yet).
@@ -56,13 +56,12 @@ class MemberWays:
     """
 
     def __init__(self, t: Tables, frames: Frames, states: np.ndarray, signs: Signs) -> None:
-        self.states, self.keys = states, keys_of(frames, states)
-        keys = self.keys
-        self.ends = [q for q in keys.keys if keys.closes(frames, q)]
-        self.inside = np.array(_before(frames, keys.bit, {*self.ends, *keys.bit}), np.int64)
-        self._inside = set(self.inside.tolist())
-        self._exits = _exits(frames, self._inside, keys.bit)
-        self._edges = _edges(t, [*self.inside.tolist(), *self.ends], signs)
+        keys = self.keys = keys_of(frames, states)
+        self.ends = [q for q in keys.following if keys.closes(frames, q)]
+        self.inside = _leading_to(frames, keys.bit, set(keys.following).difference(self.ends, keys.bit))
+        leaves = [q for q in self.inside if not self.inside.union(keys.bit).issuperset(frames.after(q))]
+        self._exits = _leading_to(frames, leaves, self.inside).union(leaves)  # where a key that is no member may come
+        self._edges = _edges(t, [*sorted(self.inside), *self.ends], signs)
         self._behind: dict[int, list[int]] = defaultdict(list)
         for q, bit in keys.bit.items():
             self._behind[bit].append(q)
@@ -111,7 +110,7 @@ class MemberWays:
             bound: int32 [states]: what is known; the answer elsewhere, and where the costs are not known yet.
         """
         before = int(bound[state])
-        if self.due == NEVER or state not in self._inside or (before == NEVER and state in self._exits):
+        if self.due == NEVER or state not in self.inside or (before == NEVER and state in self._exits):
             return before
         takes = [self._steps[bit][state] + self._over[bit] for bit in self._required(self._next[state])]
         if not takes:  # the object may not be empty, whatever it has
@@ -136,7 +135,7 @@ class MemberWays:
         rest = {bit: self._rest(bit, bound) for bit in self._behind}
         for q in self.ends if self.keys.required else []:
             self.lists[q] = self._list(q, self._required(self._next[q]))
-        for q in self.inside.tolist():
+        for q in sorted(self.inside):
             required = self._required(self._next[q])
             optional = [] if other[q] else [bit for bit in self._next[q] if bit not in self._over]
             takes = [self._steps[bit][q] + self._over[bit] for bit in required]
@@ -184,7 +183,7 @@ class Members(NamedTuple):
             one = MemberWays(t, frames, states, signs)
             frame_of.update(dict.fromkeys(states.tolist(), number))
             behind[list(one.keys.bit)] = True
-            inside[one.inside] = stops[one.inside] = True
+            inside[list(one.inside)] = stops[list(one.inside)] = True
             if one.keys.required:
                 stops[one.ends] = True
             ways.append(one)
@@ -198,7 +197,7 @@ class Members(NamedTuple):
         """State inside of keys → its bound, NEVER in frames whose costs are not known; sets way lists."""
         found: dict[int, int] = {}
         for one in self.ways:
-            found |= one.bounds(bound, other) if one.due < NEVER else dict.fromkeys(one.inside.tolist(), NEVER)
+            found |= one.bounds(bound, other) if one.due < NEVER else dict.fromkeys(one.inside, NEVER)
         return found
 
     def begin(self, state: int, bound: np.ndarray) -> int:
@@ -212,25 +211,13 @@ class Members(NamedTuple):
         return 0 if number is None else self.ways[number].due
 
 
-def _before(frames: Frames, behind: Iterable[int], without: set[int]) -> list[int]:
-    """The states from which moves lead to some states, without a way through others."""
+def _leading_to(frames: Frames, states: Iterable[int], among: set[int]) -> set[int]:
+    """The states among some from which moves lead to given ones, by way of such states alone."""
     found: set[int] = set()
-    todo = list(behind)
+    todo = list(states)
     while todo:
         for q in frames.before(todo.pop()):
-            if q not in found and q not in without:
-                found.add(q)
-                todo.append(q)
-    return sorted(found)
-
-
-def _exits(frames: Frames, inside: set[int], behind: dict[int, int]) -> set[int]:
-    """The states inside of keys from which a key that is no member can be read."""
-    found = {q for q in inside if any(to not in inside and to not in behind for to in frames.after(q))}
-    todo = list(found)
-    while todo:
-        for q in frames.before(todo.pop()):
-            if q in inside and q not in found:
+            if q in among and q not in found:
                 found.add(q)
                 todo.append(q)
     return found

@@ -223,21 +223,21 @@ class Keys(NamedTuple):
 
     Attributes:
         bit: state behind a key → its bit;  required: the bits of the required members.
-        keys: state → the bits of the members of which one may come next, before any other.
+        following: state → the bits of the members of which one may come next, before any other.
         ends: state → whether the end may come before any member.
     """
 
     bit: dict[int, int]
     required: int
-    keys: dict[int, int]
+    following: dict[int, int]
     ends: dict[int, bool]
 
     def closes(self, frames: Frames, state: int) -> bool:
         """Whether the object may end right here, or go on in states that only end; and members may come, too."""
-        if not (self.ends[state] and self.keys[state]) or state in self.bit:
+        if not (self.ends[state] and self.following[state]) or state in self.bit:
             return False
         only = (to for to in frames.after(state) if to in self.ends and to not in self.bit)
-        return bool(frames.pops[state]) or any(self.ends[to] and not self.keys[to] for to in only)
+        return bool(frames.pops[state]) or any(self.ends[to] and not self.following[to] for to in only)
 
 
 def keys_of(frames: Frames, states: np.ndarray) -> Keys:
@@ -270,28 +270,29 @@ def keys_of(frames: Frames, states: np.ndarray) -> Keys:
     return Keys(bit, required, keys, ends)
 
 
-def put_rules(frames: Frames, states: np.ndarray, cost: dict[int, int], rules: Rules) -> None:
+def put_rules(frames: Frames, keys: Keys, cost: dict[int, int], rules: Rules) -> None:
     """Set the rules of the states of one frame.
 
     A state is live if a member that may come next is missing, or if the end may come next and no required member is
     missing. Where every required member may come next, too, one of the two holds.
 
     Args:
+        keys: what may come next in them.
         cost: state behind the key of a required member → tokens that the member takes off the rest (member_ways.py).
 
     Raises:
         MembersClash: no single test says whether a state is live.
     """
-    bit, required, keys, ends = keys_of(frames, states)
-    for q in keys:
+    bit, required, following, ends = keys
+    for q in following:
         popping = (0, required) if frames.pops[q] and required else PASSES
         if q in bit:
             rules.put(q, (1, 1 << bit[q]), bit[q], popping, cost.get(q, 0))
-        elif ends[q] and required & ~keys[q] == 0:
+        elif ends[q] and required & ~following[q] == 0:
             rules.put(q, PASSES, -1, popping)
-        elif keys[q] and not ends[q]:
-            rules.put(q, (1, keys[q]), -1, popping)
-        elif ends[q] and not keys[q]:
+        elif following[q] and not ends[q]:
+            rules.put(q, (1, following[q]), -1, popping)
+        elif ends[q] and not following[q]:
             rules.put(q, (0, required), -1, popping)
         else:
             raise MembersClash

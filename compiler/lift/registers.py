@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolc.runtime.format.tables import FIELDS, NEVER, Tables, without_close, without_ways
+from toolc.runtime.format.tables import FIELDS, NEVER, Tables, without_close
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection.shortest_paths import signs_of
 
@@ -33,29 +33,27 @@ def with_registers(tables: Tables, vocab: Vocab, budget: Budget) -> Tables:
     if reads_members_at_once(vocab):
         raise MembersClash
     frames = Frames(tables, budget)
-    members = _members(tables, vocab, frames, budget)
+    members = Members.of(tables, frames, signs_of(tables, vocab), budget)
+    known = _settle(members, tables)
     rules = Rules(tables.states)
-    for number, states in enumerate(frames.with_members):
+    for one in members.ways:
         budget.check("")
-        put_rules(frames, states, members.ways[number].cost if members else {}, rules)
-    ways = _ways(members, tables.states, rules) if members else without_ways(tables.states)
-    made = CheckLists(tables, vocab, frames, rules, budget).tables().but(**ways)
-    return made if members else _without_close(made)
+        put_rules(frames, one.keys, one.cost, rules)
+    tables = tables.but(**_ways(members, tables.states, rules)) if known else _without_close(tables)
+    return CheckLists(tables, vocab, frames, rules, budget).tables()  # which has the tests of ways, too
 
 
-def _members(t: Tables, vocab: Vocab, frames: Frames, budget: Budget) -> Members | None:
-    """What closing takes in all objects, from the bounds of states; None where it is not known of some."""
+def _settle(members: Members, t: Tables) -> bool:
+    """Work out what closing takes in all objects, from the bounds of states; False where it is not known of some."""
     if t.knows_no_close:
-        return None
-    members = Members.of(t, frames, signs_of(t, vocab), budget)
+        return False
     count = t.cells_of("close_break")
     place = np.repeat(t.state_close - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
     first = np.cumsum(count) - count
     bound = np.maximum.reduceat(t.close_bound[place], first)
     other = np.minimum.reduceat(t.close_token[place].min(axis=1), first) >= 0
     members.settle(bound)
-    known = all(one.due < NEVER for one in members.ways)
-    return members if known and max(members.bounds(bound, other).values(), default=0) < NEVER else None
+    return max([*(one.due for one in members.ways), *members.bounds(bound, other).values()]) < NEVER
 
 
 def _ways(members: Members, states: int, rules: Rules) -> dict[str, np.ndarray]:

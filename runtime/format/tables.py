@@ -386,16 +386,9 @@ def without_registers(states: int, cells: int, modes: int, chain_cells: int) -> 
         "chain_check": zeros(chain_cells),
         "check_offset": zeros(2),
         "check": zeros(0, 3),
-        **without_ways(states),
-    }
-
-
-def without_ways(states: int) -> dict[str, np.ndarray]:
-    """The arrays of way lists, by field name, of tables that have none."""
-    return {
-        "state_way": np.zeros(states, np.int32),
-        "way_offset": np.zeros(2, np.int32),
-        "way": np.zeros((0, 2), np.int32),
+        "state_way": zeros(states),
+        "way_offset": zeros(2),
+        "way": zeros(0, 2),
     }
 
 

@@ -152,7 +152,7 @@ def keep(a, t, order, state, stops, begun, before, close_token, st, frames):  # 
     """Give cells their bounds as before where their close tokens keep them.
 
     Args:
-        stops: bool [states]: with a way list;  begun: see `Depths`;  near: int32 [states], all 0;  calm: see `_walk`.
+        stops: bool [states]: with a way list;  begun: see `Depths`.
         order: int64 [·]: close cells, the smallest bound first, since each needs those after its tokens.
         state: int32 [close cells].
         before: int32 [close cells]: the bounds; a.bound receives those that stay.
