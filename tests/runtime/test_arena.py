@@ -85,7 +85,7 @@ def test_bundles_come_and_go_under_a_limit(seed: int) -> None:
     decoder = Decoder(made[seed % 3], 2, memory_limit=limit)
     oracles = [Sequence.start(made[seed % 3]) for _ in range(2)]
     evicted = 0
-    for _ in range(30):
+    for _ in range(80):
         walk(decoder, oracles, pick, 5)
         new = pick.choice(made)
         before = {b for b in decoder.arena.bundles if b is not None}
