@@ -156,7 +156,81 @@ def _walk(m, t, asked, starts, count, mode, st, frames, events, records, exits, 
     result[2] = happened
 
 
+class _Texts(NamedTuple):
+    """The tokens of a vocabulary, by node of its trie: token_offset, tokens, skip as in the vocab file; ordinary bool
+    [V]: it is read by its bytes."""
+
+    token_offset: np.ndarray
+    tokens: np.ndarray
+    skip: np.ndarray
+    ordinary: np.ndarray
+
+
+@kernel()
+def _tokens(texts, records, exits, of_event, tests, rows):  # type: ignore[no-untyped-def]
+    """Into rows int32 [V, 3]: the tokens on whose way the register is asked, each with its two tests. Returns how many,
+    or -1 where one has more tests.
+
+    Args:
+        texts: `_Texts`;  records int32 [·, 2], exits int32 [·, 3]: what `_walk` found.
+        of_event int32 [events], tests int32 [·, 2]: the conditions of events, and their tests.
+    """
+    count = 0
+    for i in range(records.shape[0] + exits.shape[0]):
+        if i < records.shape[0]:
+            node, event = records[i, 0], records[i, 1]
+            end = node + 1
+        else:
+            node, event = exits[i - records.shape[0], 0], exits[i - records.shape[0], 2]
+            end = texts.skip[node]
+        if event < 0 or tests[of_event[event], 0] == 0:
+            continue
+        for k in range(texts.token_offset[node], texts.token_offset[end]):
+            token = texts.tokens[k]
+            if not texts.ordinary[token]:
+                continue
+            if tests[of_event[event], 1] < 0:
+                return -1
+            rows[count, 0] = token
+            rows[count, 1] = tests[of_event[event], 0]
+            rows[count, 2] = tests[of_event[event], 1]
+            count += 1
+    return count
+
+
 Exit = tuple[int, int]  # a node of the trie, at which a frame is left, and the return set
+
+
+@kernel()
+def _follow(events, count, at, start, keys, numbers, found):  # type: ignore[no-untyped-def]
+    """Number the conditions of events from number ``at`` on; returns the first that is not known, or ``count``.
+
+    Args:
+        events: see `_walk`;  start: the condition where the walk began.
+        keys: int64 [power of two], numbers: int32, a table: condition and state → the condition after it, -1 for none.
+        found: int32 [events], receives the conditions.
+    """
+    last = keys.size - 1
+    for i in range(at, count):
+        before = np.int64(start if events[i, 0] < 0 else found[events[i, 0]])
+        key = before << 32 | np.int64(events[i, 1]) & 0xFFFFFFFF
+        place = (key * 0x9E3779B1 >> 20) & last
+        while keys[place] != key and keys[place] >= 0:
+            place = place + 1 & last
+        if keys[place] < 0:
+            return i
+        found[i] = numbers[place]
+    return count
+
+
+@kernel()
+def _keep(key, number, keys, numbers):  # type: ignore[no-untyped-def]
+    """Put an entry into the table of `_follow`, which has room."""
+    last = keys.size - 1
+    place = (key * 0x9E3779B1 >> 20) & last
+    while keys[place] >= 0:
+        place = place + 1 & last
+    keys[place], numbers[place] = key, number
 
 
 class _Conditions:
@@ -165,37 +239,47 @@ class _Conditions:
     A condition is (the test that the beginning has passed, bits that the way sets, its tests).
 
     Attributes:
-        first, second: of each condition, the numbers of its tests; 0 passes always, -1: there are more than two.
+        tests: int32 [·, 2]: the numbers of the tests of each condition; 0 passes always, -1: there are more than two.
     """
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self._known: dict[tuple[Test, int, tuple[Test, ...]], int] = {}
         self._all: list[tuple[Test, int, tuple[Test, ...]]] = []
-        self._after: dict[tuple[int, int], int] = {}
-        self.first: list[int] = []
-        self.second: list[int] = []
+        self.tests = np.zeros((64, 2), np.int32)
+        self._after = 0  # entries of the table: see `_follow`
+        self._keys, self._numbers = np.full(1024, -1, np.int64), np.zeros(1024, np.int32)
 
     def _number(self, condition: tuple[Test, int, tuple[Test, ...]]) -> int:
         number = self._known.get(condition)
         if number is None:
             number = self._known[condition] = len(self._all)
             self._all.append(condition)
-            tests = [*map(self.rules.test, condition[2]), 0, 0]
-            self.first.append(tests[0])
-            self.second.append(tests[1] if len(condition[2]) < 3 else -1)
+            if number == len(self.tests):
+                self.tests = np.concatenate([self.tests, np.zeros_like(self.tests)])
+            asked = [*map(self.rules.test, condition[2]), 0, 0]
+            self.tests[number] = asked[0], asked[1] if len(condition[2]) < 3 else -1
         return number
 
-    def begin(self, live: Test) -> int:
-        """The condition of no way at all, from where the register has passed a test."""
-        return self._number((live, 0, ()))
-
-    def after(self, condition: int, state: int) -> int:
-        """The condition of a way on to a state, or out of it: ~state."""
-        found = self._after.get((condition, state))
-        if found is None:
-            found = self._after[condition, state] = self._number(self._longer(*self._all[condition], state))
+    def of_events(self, live: Test, events: np.ndarray) -> np.ndarray:
+        """The conditions of the ways to events, int32 [events], from where the register has passed a test."""
+        start = self._number((live, 0, ()))
+        count, at = len(events), 0
+        found = np.empty(count, np.int32)
+        while (at := _follow(events, count, at, start, self._keys, self._numbers, found)) < count:
+            before, state = events[at].tolist()
+            condition = start if before < 0 else int(found[before])
+            self._remember(condition << 32 | state & 0xFFFFFFFF, self._number(self._longer(*self._all[condition], state)))
         return found
+
+    def _remember(self, key: int, number: int) -> None:
+        self._after += 1
+        if 2 * self._after > self._keys.size:
+            keys, numbers = self._keys, self._numbers
+            self._keys, self._numbers = np.full(2 * keys.size, -1, np.int64), np.zeros(2 * keys.size, np.int32)
+            for place in np.flatnonzero(keys >= 0).tolist():
+                _keep(keys[place], numbers[place], self._keys, self._numbers)
+        _keep(np.int64(key), np.int32(number), self._keys, self._numbers)
 
     def _longer(self, live: Test, own: int, asked: tuple[Test, ...], state: int) -> tuple[Test, int, tuple[Test, ...]]:
         rules = self.rules
@@ -232,8 +316,10 @@ class CheckLists:
         self._records = np.zeros((nodes, 2), np.int32)
         self._exits = np.zeros((nodes, 3), np.int32)
         self._result = np.zeros(3, np.int64)
-        self._ordinary = np.ones(vocab.size, bool)  # special tokens are never read by their bytes
-        self._ordinary[t.special_token] = False
+        ordinary = np.ones(vocab.size, bool)  # special tokens are never read by their bytes
+        ordinary[t.special_token] = False
+        self._texts = _Texts(vocab.node_token_offset, vocab.node_tokens, vocab.node_skip, ordinary)
+        self._rows = np.empty((vocab.size, 3), np.int32)
         self.conditions = _Conditions(rules)
         self.lists: dict[bytes, int] = {b"": 0}
         self.rows: list[np.ndarray] = [np.zeros((0, 3), np.int32)]
@@ -259,29 +345,15 @@ class CheckLists:
             live: the test that the register has passed where the walk began.
             special: special tokens, and the numbers of their tests, that come to it.
         """
-        conditions = self.conditions
-        found: list[int] = []
-        start = conditions.begin(live)
-        for before, state in self._events[: self._result[2]].tolist():
-            found.append(conditions.after(start if before < 0 else found[before], state))
-        if not found and not special:
+        events = self._events[: self._result[2]]
+        if not len(events) and not special:
             return 0
-        first = np.array([conditions.first[n] for n in found] + [0], np.int32)
-        second = np.array([conditions.second[n] for n in found] + [0], np.int32)
-        offset, skip = self.vocab.node_token_offset, self.vocab.node_skip
-        records, exits = self._records[: self._result[0]], self._exits[: self._result[1]]
-        node = np.concatenate([records[:, 0], exits[:, 0]])
-        event = np.concatenate([records[:, 1], exits[:, 2]])
-        end = np.concatenate([records[:, 0] + 1, skip[exits[:, 0]]])
-        asks = first[event] != 0
-        node, event, end = node[asks], event[asks], end[asks]
-        if (second[event] < 0).any():
+        of_event = self.conditions.of_events(live, events)
+        asked = self._records[: self._result[0]], self._exits[: self._result[1]]
+        count = _tokens(self._texts, *asked, of_event, self.conditions.tests, self._rows)
+        if count < 0:
             raise MembersClash
-        count = offset[end] - offset[node]
-        place = np.repeat(offset[node] - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
-        event = np.repeat(event, count)
-        rows = np.stack([self.vocab.node_tokens[place], first[event], second[event]], axis=1)
-        rows = rows[self._ordinary[rows[:, 0]]]
+        rows = self._rows[:count]
         if special:
             rows = np.concatenate([rows, [(token, test, 0) for token, test in special]])
         rows = np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")], np.int32)

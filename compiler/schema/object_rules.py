@@ -81,7 +81,10 @@ def _fits_register(writer: Rules, shape: Objects) -> bool:
         return False
     if writer.encoding.sorted_too or writer.encoding.bare_key is not None or not object_is_plain(shape):
         return False  # a token could read a key without quotes together with the brace before it
-    return REGISTER_KEYS < sum(writer.normaliser.alive(value) for _, value in shape.named) <= MAX_REGISTER_BITS
+    count = sum(writer.normaliser.alive(value) for _, value in shape.named)
+    if count < 2 or count > MAX_REGISTER_BITS:
+        return False
+    return count > REGISTER_KEYS or _in_any_order(writer, shape) is None
 
 
 def _by_register(writer: Rules, shape: Objects, hint: str) -> Expr:
@@ -275,11 +278,10 @@ def _choose(writer: Rules, members: list[Expr], comma: Expr, hint: str) -> Expr:
 
 def _machine(writer: Rules, shape: Objects) -> Machine | None:
     """The automaton of an object whose members are more than a list; None where they are one."""
-    if writer.options.key_order == "any" and len(shape.named) > 0:
-        any_order = writer.normaliser.any_order_machine(shape)
-        if any_order is not None and (not writer.subsets or writer.subsets + len(any_order.moves) <= MAX_SUBSETS):
-            writer.subsets += len(any_order.moves)
-            return any_order
+    any_order = _in_any_order(writer, shape)
+    if any_order is not None:
+        writer.subsets += len(any_order.moves)
+        return any_order
     if object_is_plain(shape):
         return None
     machine = writer.normaliser.object_machine(shape)
@@ -287,6 +289,15 @@ def _machine(writer: Rules, shape: Objects) -> Machine | None:
     if shape.named and len(shape.named) + len(shape.opened) > 1:
         writer.in_declared_order()
     return machine
+
+
+def _in_any_order(writer: Rules, shape: Objects) -> Machine | None:
+    """The automaton of an object whose order is free; None where it is not, or the subsets of its keys are too many."""
+    if writer.options.key_order != "any" or not shape.named:
+        return None
+    found = writer.normaliser.any_order_machine(shape)
+    too_many = found is None or (writer.subsets > 0 and writer.subsets + len(found.moves) > MAX_SUBSETS)
+    return None if too_many else found
 
 
 def _by_states(writer: Rules, shape: Objects, members: Members, hint: str, machine: Machine) -> Expr:
