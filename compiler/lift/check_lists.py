@@ -31,13 +31,36 @@ from .register_rules import NEVER, PASSES, Frames, Rules, Test
 _QUOTE, _OPENER = ord('"'), ord("{")
 
 
+class _Quotes:
+    """Where a vocabulary has quotes; one of each (`Vocab.once`).
+
+    Attributes:
+        key_behind_brace: see `reads_members_at_once`.
+    """
+
+    def __init__(self, vocab: Vocab) -> None:
+        self.vocab = vocab
+        place = np.flatnonzero(vocab.token_bytes == _OPENER)
+        end = vocab.token_offset[np.searchsorted(vocab.token_offset, place, side="right")]
+        text = vocab.token_bytes.tobytes()
+        behind = {text[begin:stop] for begin, stop in zip(place.tolist(), end.tolist(), strict=True)}
+        self.key_behind_brace = any(one.count(b'"') + one.count(b"'") > 1 for one in behind)
+        self._below: dict[tuple[int, ...], np.ndarray] = {}
+
+    def below(self, quotes: tuple[int, ...]) -> np.ndarray:
+        """bool [nodes]: one of some bytes is in the subtree of the node, its own byte included."""
+        found = self._below.get(quotes)
+        if found is None:
+            byte, skip = self.vocab.node_byte, self.vocab.node_skip
+            before = np.zeros(byte.size + 1, np.int32)
+            np.cumsum(np.isin(np.arange(256), quotes)[byte], out=before[1:])
+            found = self._below[quotes] = before[skip] > before[:-1]
+        return found
+
+
 def reads_members_at_once(vocab: Vocab) -> bool:
     """Whether some token holds an opening brace and, behind it, two quotes: it could read a key of what it opens."""
-    place = np.flatnonzero(vocab.token_bytes == _OPENER)
-    end = vocab.token_offset[np.searchsorted(vocab.token_offset, place, side="right")]
-    text = vocab.token_bytes.tobytes()
-    behind = {text[begin:stop] for begin, stop in zip(place.tolist(), end.tolist(), strict=True)}
-    return any(one.count(b'"') + one.count(b"'") > 1 for one in behind)
+    return vocab.once(_Quotes).key_behind_brace
 
 
 class _Asked(NamedTuple):
@@ -269,7 +292,9 @@ class _Conditions:
         while (at := _follow(events, count, at, start, self._keys, self._numbers, found)) < count:
             before, state = events[at].tolist()
             condition = start if before < 0 else int(found[before])
-            self._remember(condition << 32 | state & 0xFFFFFFFF, self._number(self._longer(*self._all[condition], state)))
+            self._remember(
+                condition << 32 | state & 0xFFFFFFFF, self._number(self._longer(*self._all[condition], state))
+            )
         return found
 
     def _remember(self, key: int, number: int) -> None:
@@ -303,11 +328,10 @@ class CheckLists:
 
     def __init__(self, t: Tables, vocab: Vocab, frames: Frames, rules: Rules, budget: Budget) -> None:
         self.t, self.vocab, self.frames, self.rules, self.budget = t, vocab, frames, rules, budget
-        quotes = np.zeros(vocab.node_byte.size + 1, np.int32)
-        np.cumsum((t.symbol_class[:256] == t.symbol_class[_QUOTE])[vocab.node_byte], out=quotes[1:])
         self.machine = Machine.of(t, t.delta)
         self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))
-        quoted = quotes[vocab.node_skip] > quotes[:-1]
+        quotes = np.flatnonzero(t.symbol_class[:256] == t.symbol_class[_QUOTE])
+        quoted = vocab.once(_Quotes).below(tuple(quotes.tolist()))
         self.asked = _Asked(rules.of_state, frames.calm(rules.of_state > 0), quoted)
         self._st = np.zeros((vocab.longest + 2, 5), np.int32)
         self._frames = np.zeros((vocab.longest + 2, 3), np.int32)

@@ -250,14 +250,14 @@ def _edges(t: Tables, states: list[int], signs: Signs) -> dict[int, list[tuple[i
     token = np.full(t.classes, -1, np.int64)
     for k in np.flatnonzero((signs.weight == 1) & (signs.symbol < 256)).tolist():
         token[k] = signs.byte.node_token[signs.byte.first_child[signs.symbol[k]]]
-    found, at = {}, 0
-    for q, size in zip(states, count.tolist(), strict=True):
-        some = ops[at : at + size]
-        at += size
-        same = (some == some[0]).all(axis=0) & (some[0] != 0) & (some[0] & KIND_MASK < PUSH) & (token >= 0)
-        pops = (some & KIND_MASK == POP).any(axis=1)
-        if pops.any() and not pops.all():
-            same[:] = False
-        columns = np.flatnonzero(same)
-        found[q] = list(zip(token[columns].tolist(), (some[0, columns] >> KIND_BITS).tolist(), strict=True))
+    begin = np.cumsum(count) - count
+    same = np.logical_and.reduceat(ops == np.repeat(ops[begin], count, axis=0), begin)
+    pops = (ops & KIND_MASK == POP).any(axis=1)
+    sometimes = np.logical_or.reduceat(pops, begin) & ~np.logical_and.reduceat(pops, begin)
+    ops = ops[begin]
+    same &= (ops != 0) & (ops & KIND_MASK < PUSH) & (token >= 0) & ~sometimes[:, None]
+    row, column = np.nonzero(same)
+    found: dict[int, list[tuple[int, int]]] = {q: [] for q in states}
+    for n, one, to in zip(row.tolist(), token[column].tolist(), (ops[row, column] >> KIND_BITS).tolist(), strict=True):
+        found[states[n]].append((one, to))
     return found
