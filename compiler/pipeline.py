@@ -31,11 +31,11 @@ from .stages import Clock, Progress, compile_assembled
 if TYPE_CHECKING:
     from .compiled import Compiled
     from .grammar.assemble import Assembled, Known
-    from .pushdown.members import MembersClash
+    from .pushdown.member_marks import MembersClash
     from .stages import Tokenizer
 
 
-_MOST_CLASHES = 4
+_MOST_CLASHES = 6
 """So often a spec is compiled anew without registers for some objects; after that none of its objects has one."""
 
 
@@ -156,7 +156,7 @@ def compile_spec(
         dict.fromkeys(("str", "PosixPath", "dict", "list"), hint),
     )
     from .protocol_choice import choice_for, with_choice
-    from .pushdown.members import MembersClash
+    from .pushdown.member_marks import MembersClash
     from .vocab.objects import readable
 
     options = checked_options(options)
@@ -181,12 +181,19 @@ def compile_spec(
 
 
 def _ruled_out(clashes: Sequence[MembersClash]) -> frozenset[str] | None:
-    """Places of the objects that no register fits, as was found so far; None: it is not known of which, or many."""
+    """Places of the objects that no register fits, as was found so far, and UNIONS where it may be any union; None: it
+    is not known of which, or many.
+
+    Objects that lie around others are left for later: they may fit without those.
+    """
+    from .schema.keywords import UNIONS
+
     found: frozenset[str] = frozenset()
     for number, clash in enumerate(clashes):
-        if clash.places <= found or number == _MOST_CLASHES:
+        more = clash.places - found if clash.places else frozenset([UNIONS]) - found
+        if not more or number == _MOST_CLASHES:
             return None
-        found |= clash.places
+        found |= {one for one in more if not any(other.startswith(f"{one}/") for other in more)}
     return found
 
 

@@ -345,7 +345,7 @@ def automaton_of(
 ) -> Automaton:
     """The automaton of a grammar; of one that people wrote also where no brackets enclose its recursion."""
     from .pushdown.deterministic import build_deterministic
-    from .pushdown.members import MembersClash, member_of
+    from .pushdown.member_marks import MembersClash, member_of
     from .pushdown.pushdown import build_automaton
 
     if not keeps_left:

@@ -14,7 +14,7 @@ from collections import deque
 from toolc.runtime.format.ops import END_OF_TURN, KIND_BITS, KIND_MASK, POP, PUSH
 from toolc.runtime.reference import Configuration, Machine
 
-from .pushdown.members import is_required
+from .pushdown.member_marks import is_required
 
 _MOST = 5_000  # states that one search looks at
 

@@ -65,6 +65,15 @@ def member(bit: int, required: bool) -> Special:
     return Special(f"MEMBER_{bit}_{'REQUIRED' if required else 'OPTIONAL'}", "member")
 
 
+MOST_REQUIRED = 30
+"""Bits that `members` may name."""
+
+
+def members(bits: int) -> Special:
+    """Reads nothing: an object of a union ends here if the register has some bits (../pushdown/members.py)."""
+    return Special(f"MEMBERS_{bits}", "member")
+
+
 @dataclass(frozen=True)
 class Text:
     """Free text; specials.py makes it a Terminal once the tokenizer is known.

@@ -25,7 +25,7 @@ from toolc.runtime.selection.subset import counters
 from toolc.runtime.selection.trie_walk import Machine, Trie, cell_of
 
 from ..budget import Budget
-from ..pushdown.members import MembersClash
+from ..pushdown.member_marks import MembersClash
 from .register_rules import NEVER, PASSES, Frames, Rules, Test
 
 _QUOTE, _OPENER = ord('"'), ord("{")

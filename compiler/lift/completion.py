@@ -50,7 +50,7 @@ from .cells import steps
 from .chains import chain_keys
 from .children import alive_in_comb
 from .forced import forced_arrays
-from .member_ways import Members, has_members
+from .member_ways import WAITING, Members, has_members
 from .register_rules import Frames
 from .text_bounds import bounds_along
 from .vocab_tries import PLAIN, Words, plain_bytes
@@ -204,6 +204,10 @@ class _Close:
         value = np.full(a.bound.size, NEVER, np.int32)
         value[a.close_first[self.held]] = self.held_weight
         policy = np.full(a.bound.size, -1, np.int32)
+        for q in members.waiting:
+            some = slice(a.close_first[q], a.close_first[q + 1])
+            a.bound[some] = value[some] = WAITING
+            settled[some] = True
         held = dict(zip(self.held.tolist(), self.held_due.tolist(), strict=True))
         while True:
             self._set_due(lambda q, none: held.get(q, none) or members.due_of(q))

@@ -42,6 +42,10 @@ def has_members(tables: Tables) -> bool:
     return bool(tables.mark[tables.state_mark, 4].any())
 
 
+WAITING = 1
+"""The bound of a state that waits for a required member, which pays for the rest; as that of one before the brace."""
+
+
 class MemberWays:
     """The ways to the members of one frame.
 
@@ -49,7 +53,7 @@ class MemberWays:
         keys: what may come next in its states.
         inside: the states before a key is over, in which the object cannot end; also where it begins, if it may not be
             empty, and behind a comma.
-        ends: the states in which the object may end, or go on to a member.
+        ends: the states in which the object may end, or go on to a member; and those that wait for one.
         lists: state → its way list, tokens and their tests.
         due: what the required members take; NEVER where that is not known (yet).
         cost: state behind the key of a required member → its cost.
@@ -57,7 +61,7 @@ class MemberWays:
 
     def __init__(self, t: Tables, frames: Frames, states: np.ndarray, signs: Signs) -> None:
         keys = self.keys = keys_of(frames, states)
-        self.ends = [q for q in keys.following if keys.closes(frames, q)]
+        self.ends = [q for q in keys.following if q in keys.waiting or keys.closes(frames, q)]
         self.inside = _leading_to(frames, keys.bit, set(keys.following).difference(self.ends, keys.bit))
         leaves = [q for q in self.inside if not self.inside.union(keys.bit).issuperset(frames.after(q))]
         self._exits = _leading_to(frames, leaves, self.inside).union(leaves)  # where a key that is no member may come
@@ -92,7 +96,7 @@ class MemberWays:
         due = 0
         for bit in self._required(list(self._behind)):
             steps, rest = self._steps[bit], self._rest(bit, bound)
-            more = [steps.get(q, NEVER) - int(bound[q]) for q in self.ends]
+            more = [steps[q] - self._least(q, bound) for q in self.ends if q in steps]  # others cannot need it
             one = max([0, *more]) + rest
             if one >= NEVER // 2:
                 return False
@@ -116,6 +120,9 @@ class MemberWays:
         if not takes:  # the object may not be empty, whatever it has
             takes = [self._steps[bit][state] + self._rest(bit, bound) for bit in self._next[state]]
         return min(NEVER, max([0 if before == NEVER else before, *takes]))
+
+    def _least(self, state: int, bound: np.ndarray) -> int:
+        return WAITING if state in self.keys.waiting else int(bound[state])
 
     def _required(self, bits: list[int]) -> list[int]:
         return [bit for bit in bits if self.keys.required >> bit & 1] if self.keys.required else []
@@ -164,6 +171,7 @@ class Members(NamedTuple):
         ways: of each frame;  frame_of: state → number of its frame.
         behind: bool [states]: behind a key: a way that was found without registers may not enter it.
         inside: bool [states]: inside of keys;  stops: bool [states]: with a way list: other ways end here.
+        waiting: states whose bound is `WAITING`.
     """
 
     ways: list[MemberWays]
@@ -171,6 +179,7 @@ class Members(NamedTuple):
     behind: np.ndarray
     inside: np.ndarray
     stops: np.ndarray
+    waiting: list[int]
 
     @staticmethod
     def of(t: Tables, frames: Frames, signs: Signs, budget: Budget) -> Members:
@@ -187,7 +196,8 @@ class Members(NamedTuple):
             if one.keys.required:
                 stops[one.ends] = True
             ways.append(one)
-        return Members(ways, frame_of, behind, inside, stops)
+        waiting = sorted(q for one in ways for q in one.keys.waiting)
+        return Members(ways, frame_of, behind, inside, stops, waiting)
 
     def settle(self, bound: np.ndarray) -> bool:
         """Work out the costs of frames of which they are not known yet; whether some were found. See `MemberWays`."""

@@ -5,7 +5,7 @@ the key was read. A state of the frame is *live* if some text leads from it to t
 
     behind a key        its bit has to be clear before, and is set
     inside of keys      some member whose key begins so has to be missing
-    before the end      all required members have to be there
+    before the end      all required members have to be there; of a union, those that the least alternative requires
     anywhere else       always: behind a member, either the end is allowed or a required member is missing, which may
                         come behind a comma
 
@@ -18,7 +18,8 @@ Invariants   a frame in which one test does not say it is refused: `MembersClash
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_, or_
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from toolc.runtime.format.tables import FIRST_BIT, Tables
 from toolc.runtime.jit.memory import kernel
 
 from ..budget import Budget
-from ..pushdown.members import MembersClash, bit_of, is_required
+from ..pushdown.member_marks import WAITS, MembersClash, asked_of, bit_of, is_required
 
 _CHUNK = 4096  # cells whose ops are looked at together
 _QUOTE = ord('"')
@@ -42,7 +43,7 @@ class Frames:
     """The states of each frame, and the moves between them.
 
     Attributes:
-        member: int32 [states]: 0, or what ../pushdown/members.py takes apart.
+        member: int32 [states]: 0, or what ../pushdown/members.py takes apart: a member, or what an end asks for.
         marked: bool [states]: of a frame that has states with a member.
         pops: bool [states]: whether it may pop.
         with_members: states of each frame that has some with a member.
@@ -222,15 +223,19 @@ class Keys(NamedTuple):
     """What may come next in the states of one frame.
 
     Attributes:
-        bit: state behind a key → its bit;  required: the bits of the required members.
+        bit: state behind a key → its bit;  required: the bits of the members that are required, in some alternative.
         following: state → the bits of the members of which one may come next, before any other.
-        ends: state → whether the end may come before any member.
+        asks: state that may pop → the bits that have to be set then.
+        ends: state → what the ends that may come before any member ask for; none: no end may.
+        waiting: states that could end but for a required member, which is missing in all of them.
     """
 
     bit: dict[int, int]
     required: int
+    asks: dict[int, int]
     following: dict[int, int]
-    ends: dict[int, bool]
+    ends: dict[int, frozenset[int]]
+    waiting: frozenset[int]
 
     def closes(self, frames: Frames, state: int) -> bool:
         """Whether the object may end right here, or go on in states that only end; and members may come, too."""
@@ -243,13 +248,18 @@ class Keys(NamedTuple):
 def keys_of(frames: Frames, states: np.ndarray) -> Keys:
     """What may come next in the states of a frame."""
     member = dict(zip(states.tolist(), frames.member[states].tolist(), strict=True))
-    bit = {q: FIRST_BIT + bit_of(one) for q, one in member.items() if one}
+    bit = {q: FIRST_BIT + bit_of(one) for q, one in member.items() if one > 0}
     required = 0
     for one in member.values():
         if is_required(one):
             required |= 1 << FIRST_BIT + bit_of(one)
+    waiting = frozenset(q for q, one in member.items() if one == WAITS)
+    asked = {q: asked_of(one) << FIRST_BIT for q, one in member.items() if one < 0 and one != WAITS}  # of a union
+    everywhere = 0 if asked or waiting else required
+    required = reduce(or_, asked.values(), required)
+    asks = {q: asked.get(q, everywhere) for q in member if frames.pops[q]}
+    ends = {q: frozenset([asks[q]]) if q in asks else frozenset() for q in member}
     keys = dict.fromkeys(member, 0)
-    ends = {q: bool(frames.pops[q]) for q in member}
     after: dict[int, list[int]] = {}
     for q in member:
         after[q] = [to for to in frames.after(q) if to in member]
@@ -267,14 +277,14 @@ def keys_of(frames: Frames, states: np.ndarray) -> Keys:
                 end |= ends[to]
             if found != keys[q] or end != ends[q]:
                 keys[q], ends[q], changed = found, end, True
-    return Keys(bit, required, keys, ends)
+    return Keys(bit, required, asks, keys, ends, waiting)
 
 
 def put_rules(frames: Frames, keys: Keys, cost: dict[int, int], rules: Rules) -> None:
     """Set the rules of the states of one frame.
 
-    A state is live if a member that may come next is missing, or if the end may come next and no required member is
-    missing. Where every required member may come next, too, one of the two holds.
+    A state is live if a member that may come next is missing, or if the end may come next and nothing that it asks for
+    is missing. Where all that it asks for may come next, too, one of the two holds.
 
     Args:
         keys: what may come next in them.
@@ -283,16 +293,16 @@ def put_rules(frames: Frames, keys: Keys, cost: dict[int, int], rules: Rules) ->
     Raises:
         MembersClash: no single test says whether a state is live.
     """
-    bit, required, following, ends = keys
-    for q in following:
-        popping = (0, required) if frames.pops[q] and required else PASSES
+    bit, following = keys.bit, keys.following
+    for q, ends in keys.ends.items():
+        popping = (0, keys.asks[q]) if keys.asks.get(q) else PASSES
         if q in bit:
             rules.put(q, (1, 1 << bit[q]), bit[q], popping, cost.get(q, 0))
-        elif ends[q] and required & ~following[q] == 0:
+        elif q in keys.waiting or any(one & ~following[q] == 0 for one in ends):
             rules.put(q, PASSES, -1, popping)
-        elif following[q] and not ends[q]:
+        elif following[q] and not ends:
             rules.put(q, (1, following[q]), -1, popping)
-        elif ends[q] and not following[q]:
-            rules.put(q, (0, required), -1, popping)
+        elif (least := reduce(and_, ends)) in ends and not following[q]:
+            rules.put(q, (0, least), -1, popping)
         else:
             raise MembersClash

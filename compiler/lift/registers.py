@@ -15,7 +15,7 @@ from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.selection.shortest_paths import signs_of
 
 from ..budget import Budget
-from ..pushdown.members import MembersClash
+from ..pushdown.member_marks import MembersClash
 from ..terminals.offsets import offsets
 from .check_lists import CheckLists, reads_members_at_once
 from .member_ways import Members, has_members
@@ -40,6 +40,9 @@ def with_registers(tables: Tables, vocab: Vocab, budget: Budget) -> Tables:
         budget.check("")
         put_rules(frames, one.keys, one.cost, rules)
     tables = tables.but(**_ways(members, tables.states, rules)) if known else _without_close(tables)
+    mark = tables.mark.copy()
+    mark[:, 4] = np.maximum(mark[:, 4], 0)  # what ends ask for is in the rules now
+    tables = tables.but(mark=mark)
     return CheckLists(tables, vocab, frames, rules, budget).tables()  # which has the tests of ways, too
 
 

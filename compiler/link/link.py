@@ -33,7 +33,7 @@ from ..lift.lift import lift
 from ..lift.reachable_thresholds import thresholds_ahead
 from ..passes import Pass
 from ..progress import tell
-from ..pushdown.members import MembersClash
+from ..pushdown.member_marks import MembersClash
 from ..pushdown.pushdown import Automaton, build_automaton
 from ..schema.report import at
 from ..vocab.encode import Encode

@@ -1,20 +1,25 @@
-"""Replace the marks behind keys by members of states, in objects whose members stand in any order.
+"""Replace the marks of objects whose members stand in any order by members of states, and by what ends ask for.
 
-A mark (ir/nodes.py, `member`) is a symbol that no text has. In the automaton its one transition goes from the state
-behind a key to the state before the colon. The state behind the key takes over the transitions of the other, and is
-marked with the *member*: one more than twice the bit, and one more if it is required. The symbols are gone then.
+A mark (ir/nodes.py, `member` and `members`) is a symbol that no text has. In the automaton its one transition goes from
+the state behind a key to the state before the colon. The state behind the key takes over the transitions of the other,
+and is marked with the *member*: one more than twice the bit, and one more if it is required. The symbols are gone then.
+
+In a union of objects the marks in front of the closing brace say which members an alternative requires. The state in
+front of such marks takes over the brace, and is marked with what the end asks for: -1 - bits. Alternatives that require
+a member which cannot have come yet on any way to that state do not end there. Of those that do, one has to ask for the
+least.
+
 The automaton reads a superset of the texts: members may come again, and required ones be left out. What the registers
 have to keep is worked out of the marked states (../lift/registers.py).
 
-Leaves out   which objects have marks (../schema/object_rules.py).
-Invariants   a marked object has a frame of its own, in which nothing else is read; `MembersClash` otherwise, and the
-             caller writes the objects without marks.
+Leaves out   which objects have marks (../schema/object_rules.py, ../schema/object_unions.py).
+Invariants   a marked object, or union, has a frame of its own, in which nothing else is read; `MembersClash` otherwise,
+             and the caller writes the objects without marks.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,50 +28,13 @@ import numpy as np
 from toolc.runtime.format.ops import END_OF_TURN, KEEP, KIND_BITS, KIND_MASK
 
 from ..terminals.workspace import Workspace
+from .member_marks import MembersClash, is_required, member_of
 from .nodes import CALL, REF, SPECIAL, NodePool
+from .union_ends import Transitions, put_ends
 
 if TYPE_CHECKING:
     from .marks import Marks
     from .nfa import Nfa
-
-_MARK = re.compile(r"MEMBER_(\d+)_(REQUIRED|OPTIONAL)")
-
-
-class MembersClash(Exception):
-    """No register can keep the members of some object: the spec is written anew without registers for it.
-
-    Attributes:
-        places: JSON pointers of the objects, where they are known; none: it may be any.
-    """
-
-    def __init__(self, places: Iterable[str] = ()) -> None:
-        super().__init__("no register can keep the members of an object")
-        self.places = frozenset(places)
-
-    @staticmethod
-    def of_all(clashes: Iterable[MembersClash]) -> MembersClash:
-        """One of several, whose places are known if those of each are."""
-        places = [clash.places for clash in clashes]
-        return MembersClash(frozenset().union(*places) if all(places) else ())
-
-    def __reduce__(self) -> tuple[type[MembersClash], tuple[frozenset[str]]]:
-        return MembersClash, (self.places,)
-
-
-def member_of(special: str) -> int:
-    """The member that a mark stands for, by the name of its symbol; 0 for other symbols."""
-    found = _MARK.fullmatch(special)
-    return 1 + 2 * int(found[1]) + (found[2] == "REQUIRED") if found else 0
-
-
-def is_required(member: int) -> bool:
-    """Whether an object needs a member."""
-    return member > 0 and member % 2 == 0
-
-
-def bit_of(member: int) -> int:
-    """The bit of a member."""
-    return (member - 1) >> 1
 
 
 def check_frames(nfa: Nfa, space: Workspace) -> None:
@@ -101,6 +69,17 @@ def check_frames(nfa: Nfa, space: Workspace) -> None:
         raise MembersClash(places - {""})
 
 
+def place_of(nfa: Nfa, data: np.ndarray, ends: np.ndarray, state: int) -> str:
+    """JSON pointer of the value in whose frame a state of the automaton lies; empty where its rule has none.
+
+    Args:
+        data, ends: the NFA states of every state, flat.
+    """
+    node, _ = nfa.instances[int(nfa.instance[data[ends[state]]])]
+    place = nfa.pool.grammar.places.get(nfa.facts.rule_of(node), "") if node >= 0 else ""
+    return place if "#" in place else ""
+
+
 def marks_in(pool: NodePool, root: int) -> set[int]:
     """The members whose marks are in a node, those in groups inside of it left out."""
     found: set[int] = set()
@@ -117,34 +96,37 @@ def marks_in(pool: NodePool, root: int) -> set[int]:
 
 
 def without_marks(
-    specials: tuple[str, ...], symbol_class: np.ndarray, ops: np.ndarray, state_row: np.ndarray, marks: Marks
+    specials: tuple[str, ...], symbol_class: np.ndarray, t: Transitions, marks: Marks, place_of: Callable[[int], str]
 ) -> dict[str, Any]:
     """Members of states in the place of marks: what changes of an `Automaton`, by field; nothing where it has none.
 
     Args:
-        specials, symbol_class, ops, state_row, marks: of the automaton.
+        specials, symbol_class, marks: of the automaton;  place_of: state → see `place_of`.
 
     Raises:
-        MembersClash: behind a key there is something else than the mark.
+        MembersClash: behind a key there is something else than the mark, or an end asks for one thing or another.
     """
     members = [member_of(name) for name in specials]
     if not any(members):
         return {}
-    of_class = np.zeros(ops.shape[1], np.int64)
+    of_class = np.zeros(t.ops.shape[1], np.int64)
     of_class[symbol_class[END_OF_TURN + 1 :]] = members
-    columns = np.flatnonzero(of_class)
-    rows, column = np.nonzero(ops[:, columns])
-    state = np.searchsorted(state_row, rows, side="right") - 1
-    op = ops[rows, columns[column]]
+    columns = np.flatnonzero(of_class > 0)
+    rows, column = np.nonzero(t.ops[:, columns])
+    state = np.searchsorted(t.state_row, rows, side="right") - 1
+    op = t.ops[rows, columns[column]]
     target = op >> KIND_BITS
-    one_row = np.diff(state_row) == 1
-    alone = np.count_nonzero(ops[rows], axis=1) == 1
+    one_row = np.diff(t.state_row) == 1
+    alone = np.count_nonzero(t.ops[rows], axis=1) == 1
     if not (alone & one_row[state] & one_row[target] & (op & KIND_MASK == KEEP)).all():
         raise MembersClash
     if np.isin(target, state).any():
         raise MembersClash
-    taken = ops.copy()
-    taken[rows] = ops[state_row[target]]
+    ops = t.ops.copy()
+    ops[rows] = t.ops[t.state_row[target]]
+    marked = dict(zip(state.tolist(), of_class[columns[column]].tolist(), strict=True))
+    if (of_class < 0).any():
+        put_ends(t._replace(ops=ops), of_class, symbol_class, marked, place_of)
     kept = np.flatnonzero(of_class == 0)
     number = np.cumsum(of_class == 0) - 1
     symbols = np.concatenate([np.arange(END_OF_TURN + 1), END_OF_TURN + 1 + np.flatnonzero(np.array(members) == 0)])
@@ -152,16 +134,16 @@ def without_marks(
         "symbol_class": number[symbol_class[symbols]].astype(np.int32),
         "specials": tuple(name for name, one in zip(specials, members, strict=True) if not one),
         "classes": len(kept),
-        "ops": np.ascontiguousarray(taken[:, kept]),
-        "marks": _marked(marks, state, of_class[columns[column]]),
+        "ops": np.ascontiguousarray(ops[:, kept]),
+        "marks": _marked(marks, marked),
     }
 
 
-def _marked(marks: Marks, state: np.ndarray, member: np.ndarray) -> Marks:
-    """The marks, with members of some states."""
+def _marked(marks: Marks, members: dict[int, int]) -> Marks:
+    """The marks, with what members says of some states."""
     number = {row: n for n, row in enumerate(marks.table)}
     found = np.array(marks.state, np.int32)
-    for q, one in zip(state.tolist(), member.tolist(), strict=True):
+    for q, one in members.items():
         row = (*marks.table[marks.state[q]][:4], one)
         found[q] = number.setdefault(row, len(number))
     return replace(marks, state=found, table=list(number))

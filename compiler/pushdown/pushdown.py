@@ -57,11 +57,12 @@ from .determinise import determinise
 from .group_factoring import factor
 from .interning import read_nodes
 from .marks import Marks, read_marks
-from .members import check_frames, without_marks
+from .members import check_frames, place_of, without_marks
 from .nfa import Choices, Nfa
 from .node_analysis import Facts
 from .nodes import NodePool
 from .stack_symbols import stack_order
+from .union_ends import Transitions
 
 
 @dataclass
@@ -87,6 +88,7 @@ class Automaton:
         entries: state of every entry of the grammar, by rule; ``start`` is that of the start rule.
         restrictions: what texts are left out, by name.
         largest_rule: finds the rule that most states come from, for errors about limits.
+        place_of: finds the JSON pointer of the value in whose frame a state lies; empty where its rule has none.
     """
 
     symbol_class: np.ndarray
@@ -113,6 +115,7 @@ class Automaton:
     entries: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     restrictions: tuple[str, ...] = ()
+    place_of: Callable[[int], str] = lambda _: ""
 
     @cached_property
     def thresholds(self) -> list[tuple[int, ...]]:
@@ -183,7 +186,8 @@ def build_automaton(
         try:
             nfa = build_nfa(facts, choices, budget)
             a = _Determiniser(pool, nfa, budget).run(soft_depth, watch)
-            return replace(a, **without_marks(a.specials, a.symbol_class, a.ops, a.state_row, a.marks))
+            t = Transitions(a.ops, a.state_row, a.pushes, a.return_key, a.return_to)
+            return replace(a, **without_marks(a.specials, a.symbol_class, t, a.marks, a.place_of))
         except _Clash as clash:
             choices = clash.revised
 
@@ -304,6 +308,7 @@ class _Determiniser:
             shallow_height=height if max_depth is None else 0,
             counts={"nfa_states": nfa.size, "local_states": len(states), "classes": self.classes},
             largest_rule=partial(nfa.largest_rule, states.flat()[0]),
+            place_of=partial(place_of, nfa, *states.flat()),
         )
 
     # -- disagreements -----------------------------------------------------------------------------------------------

@@ -42,6 +42,8 @@ REGISTER_KEYS, MAX_REGISTER_BITS = 4, 2048
 """Objects of more keys than the first, and no more than the second, have a register in the place of the automaton. It
 takes 15 to 40 ms of compiling, about as much as the automaton of five keys. Where MAX_SUBSETS has no room for the
 automaton, objects of two keys and more have one."""
+UNIONS = "unions"
+"""Stands for the places of all unions of objects, among places of objects that no register fits."""
 
 ESCAPES = ("minimal-escapes",)
 NAMES = ("key-order", "many-keys", "minimal-escapes")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from math import prod
 
 from ..ir import nodes as ir
 from ..ir.nodes import EMPTY, Expr, choice, optional, repeated, sequence
@@ -51,19 +52,20 @@ class Members:
     keys: tuple[Quote, ...]
 
 
-def object_expr(writer: Rules, shape: Objects, hint: str, alone: bool = False) -> Expr:
+def object_expr(writer: Rules, shape: Objects, hint: str, union: bool = False, free: bool = True) -> Expr:
     """An object.
 
     Args:
-        alone: no other object may stand in its place, so its frame's register is its own.
+        union: other objects may stand in its place, too, so that its frame's register is not its own.
+        free: whether subsets of its keys may be kept, where the order is free.
     """
-    if alone and _fits_register(writer, shape):
+    if not union and _fits_register(writer, shape):
         return _by_register(writer, shape, hint)
     if len(apart := _apart(writer, shape)) > 1:
-        return choice(*[object_expr(writer, one, hint) for one in apart])
+        return choice(*[object_expr(writer, one, hint, True) for one in apart])
     bare, quotes = writer.encoding.bare_key, writer.encoding.quotes
     members = Members(writer.comma, writer.blank, _named, _opened, quotes if bare is None else (bare,))
-    machine = _machine(writer, shape)
+    machine = _machine(writer, shape, free)
     if machine is not None:
         inside = _by_states(writer, shape, members, hint, machine)
         return writer.enclosed("{", inside, "}")
@@ -74,13 +76,18 @@ def object_expr(writer: Rules, shape: Objects, hint: str, alone: bool = False) -
     return writer.enclosed("{", optional(inside) if may_be_empty else inside, "}")
 
 
-def _fits_register(writer: Rules, shape: Objects) -> bool:
-    """Whether a register keeps which members an object has: their order is free, and which are required says all."""
+def may_have_register(writer: Rules) -> bool:
+    """Whether registers may keep which members objects have."""
     options = writer.options
     if options.key_order != "any" or not options.registers or writer.place_of_rule in options.ruled_out:
-        return False
-    if writer.encoding.sorted_too or writer.encoding.bare_key is not None or not object_is_plain(shape):
         return False  # a token could read a key without quotes together with the brace before it
+    return not writer.encoding.sorted_too and writer.encoding.bare_key is None
+
+
+def _fits_register(writer: Rules, shape: Objects) -> bool:
+    """Whether a register keeps which members an object has: their order is free, and which are required says all."""
+    if not may_have_register(writer) or not object_is_plain(shape):
+        return False
     count = sum(writer.normaliser.alive(value) for _, value in shape.named)
     if count < 2 or count > MAX_REGISTER_BITS:
         return False
@@ -89,27 +96,40 @@ def _fits_register(writer: Rules, shape: Objects) -> bool:
 
 def _by_register(writer: Rules, shape: Objects, hint: str) -> Expr:
     """An object as a loop over its members; marks behind the keys keep each at most once, and those required in."""
-    required = set(shape.required)
+    inside = sequence(loop_over(writer, shape, hint), writer.blank)
+    return writer.enclosed("{", inside if shape.required or shape.low else optional(inside), "}")
+
+
+def loop_over(writer: Rules, shape: Objects, hint: str, bits: dict[str, int] | None = None) -> Expr:
+    """At least one of the members of an object, in any order and number, with marks behind the keys.
+
+    Args:
+        bits: of the keys in the register, where it is that of a union, whose marks do not say what is required; in the
+            order of the keys if absent.
+    """
     options: list[Expr] = []
     for name, value in shape.named:
         if value is not None and writer.normaliser.alive(value):
-            key = sequence(key_expr(writer, name, None), ir.member(len(options), name in required))
-            options.append(sequence(key, writer.colon, writer.value(value, name)))
-    members = Members(writer.comma, writer.blank, _named, _opened, writer.encoding.quotes)
-    more = _open(writer, shape, members, hint)
+            if bits is None:
+                mark = ir.member(len(options), name in shape.required)
+            else:
+                mark = ir.member(bits[name], False)
+            options.append(sequence(key_expr(writer, name, None), mark, writer.colon, writer.value(value, name)))
+    more = _open(writer, shape, Members(writer.comma, writer.blank, _named, _opened, writer.encoding.quotes), hint)
     if more is not None:
         options.append(more)
+    if not options:
+        return EMPTY
     writer.restrictions.add("minimal-escapes")
     one = writer.rule(choice(*options), f"{hint}_member", None)
-    inside = sequence(one, repeated(sequence(writer.comma, one), 0, None), writer.blank)
-    return writer.enclosed("{", inside if required or shape.low else optional(inside), "}")
+    return sequence(one, repeated(sequence(writer.comma, one), 0, None))
 
 
 def members_expr(writer: Rules, shape: Objects, members: Members, hint: str) -> Expr:
     """The members of an object with nothing around them, fit to be an alternative."""
     if len(apart := _apart(writer, shape)) > 1:
         return choice(*[members_expr(writer, one, members, hint) for one in apart])
-    machine = _machine(writer, shape)
+    machine = _machine(writer, shape, True)
     if machine is not None:
         return _by_states(writer, shape, members, hint, machine)
     inside, may_be_empty = _plain(writer, shape, members, hint)
@@ -235,7 +255,7 @@ def _quoted_key(
     for shape in shapes:
         if isinstance(shape, Constants):
             texts = [one.value for one in shape.values if one.value not in names]
-            options.append(tuple(text for text in texts if all(_found(m, text) == m.positive for m in matches)))
+            options.append(tuple(text for text in texts if all(key_matches(m, text) == m.positive for m in matches)))
         else:
             assert isinstance(shape, Strings)
             options.append(replace(shape, patterns=shape.patterns + matches, excluded=shape.excluded + names))
@@ -244,7 +264,8 @@ def _quoted_key(
     return choice(*found) if found else None
 
 
-def _found(match: Matches, text: str) -> bool:
+def key_matches(match: Matches, text: str) -> bool:
+    """Whether a pattern is found in a key, whether it should be or not."""
     return searcher(match.pattern, match.place)(text)
 
 
@@ -276,9 +297,9 @@ def _choose(writer: Rules, members: list[Expr], comma: Expr, hint: str) -> Expr:
     return rest
 
 
-def _machine(writer: Rules, shape: Objects) -> Machine | None:
-    """The automaton of an object whose members are more than a list; None where they are one."""
-    any_order = _in_any_order(writer, shape)
+def _machine(writer: Rules, shape: Objects, free: bool) -> Machine | None:
+    """The automaton of an object whose members are more than a list; None where they are one. See `object_expr`."""
+    any_order = _in_any_order(writer, shape) if free else None
     if any_order is not None:
         writer.subsets += len(any_order.moves)
         return any_order
@@ -298,6 +319,16 @@ def _in_any_order(writer: Rules, shape: Objects) -> Machine | None:
     found = writer.normaliser.any_order_machine(shape)
     too_many = found is None or (writer.subsets > 0 and writer.subsets + len(found.moves) > MAX_SUBSETS)
     return None if too_many else found
+
+
+def subsets_fit(writer: Rules, shapes: list[Objects]) -> bool:
+    """Whether the subsets of keys of the objects of a union may be kept: a state knows one of each."""
+    if writer.options.key_order != "any":
+        return True
+    machines = [writer.normaliser.any_order_machine(one) for one in shapes if one.named]
+    if any(one is None for one in machines):
+        return False
+    return writer.subsets + prod(len(one.moves) for one in machines if one is not None) <= MAX_SUBSETS
 
 
 def _by_states(writer: Rules, shape: Objects, members: Members, hint: str, machine: Machine) -> Expr:

@@ -27,7 +27,8 @@ from .channel import Channel
 from .common import KINDS, Closure, Common, Kind
 from .encoding import JSON_ENCODING, Encoding
 from .nodes import OBJECT
-from .object_rules import object_expr
+from .object_rules import object_expr, subsets_fit
+from .object_unions import union_expr
 from .quoted_rules import quoted_string
 from .references import Document, draft_of
 from .report import Row, keyword_report
@@ -216,10 +217,16 @@ class LarkWriter(Rules):
         options: list[Expr] = []
         for kind, union in shapes.items():
             living = [shape for shape in union if self.normaliser.lives(shape)]
-            options += [self._shape(kind, shape, hint, len(living) == 1) for shape in living]
+            joined = union_expr(self, living, hint) if kind == "object" else None
+            if joined is not None:
+                options.append(joined)
+                continue
+            objects = [shape for shape in living if isinstance(shape, Objects)]
+            free = len(living) == 1 or subsets_fit(self, objects)
+            options += [self._shape(kind, shape, hint, len(living) > 1, free) for shape in living]
         return choice(*options)
 
-    def _shape(self, kind: str, shape: Shape, hint: str, alone: bool) -> Expr:
+    def _shape(self, kind: str, shape: Shape, hint: str, union: bool, free: bool) -> Expr:
         if isinstance(shape, Constants):
             return constants_expr(self, kind, shape, hint)
         if isinstance(shape, Numbers):
@@ -233,7 +240,7 @@ class LarkWriter(Rules):
         assert isinstance(shape, Objects)
         if shape == FULL["object"]:
             return self._any_object()
-        return object_expr(self, shape, hint, alone)
+        return object_expr(self, shape, hint, union, free)
 
     # -- any JSON
 

@@ -127,6 +127,40 @@ def test_recursive_objects_are_closed_within_their_bounds() -> None:
         keep_budget(bundle, pick)
 
 
+def some_union(pick: random.Random) -> dict[str, Any]:
+    """Objects that share keys, some with a constant that says which it is."""
+    names = pick.sample(NAMES, pick.randint(3, 7))
+    options = []
+    told = pick.random() < 0.7
+    for n in range(pick.randint(2, 4)):
+        own = pick.sample(names, pick.randint(1, len(names)))
+        keys = {name: pick.choice([*LEAVES, {"type": "object", "required": ["z"]}]) for name in own}
+        if told:
+            keys["kind"] = {"const": f"kind{n}" * pick.randint(1, 3)}
+        required = [name for name in keys if name == "kind" or pick.random() < 0.4]
+        more = pick.choice([{}, {"additionalProperties": False}, {"additionalProperties": {"type": "integer"}}])
+        options.append({"type": "object", "properties": keys, "required": required, **more})
+    return {"anyOf": options}
+
+
+@pytest.mark.parametrize("whitespace", ["spaced", "compact", "pretty", "flexible"])
+@pytest.mark.parametrize("seed", range(6))
+def test_unions_are_closed_within_their_bounds(seed: int, whitespace: str) -> None:
+    pick = random.Random(f"union {seed} {whitespace}")
+    kept = 0
+    for _ in range(3):
+        schema = some_union(pick)
+        options = Options(key_order="any", whitespace=whitespace, jobs=1)
+        bundle = compile_schema({"type": "array", "items": schema, "minItems": 1}, "builtin", options=options).bundle
+        kept += bundle.tables.has_registers
+        assert Sequence.start(bundle).bound() < NEVER
+        for _ in range(2):
+            text = json.loads(walk(bundle, pick))
+            assert all(Draft202012Validator(schema).is_valid(one) for one in text)
+            keep_budget(bundle, pick)
+    assert kept
+
+
 KEYS = {f"k{n}": {"type": "integer"} for n in range(7)}
 INNER = {"type": "object", "properties": KEYS, "required": ["k1", "k5"], "additionalProperties": False}
 OBJECT = {"type": "object", "properties": KEYS}

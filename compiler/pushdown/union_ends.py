@@ -1,0 +1,161 @@
+"""Work out where a union of objects whose members stand in any order ends, and what the end asks for.
+
+In front of the closing brace, each alternative has a mark that says which members it requires (../ir/nodes.py,
+`members`). The state in front of such marks takes over the brace, and is marked with what the end asks for. An
+alternative that requires a member which cannot have come yet on any way to that state does not end there: it may be
+that members tell the alternatives apart. Of those that do end, one has to ask for the least.
+
+Leaves out   members (members.py), the registers (../lift/registers.py).
+Invariants   from every state that is left, something ends; `MembersClash` otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import reduce
+from operator import and_
+from typing import NamedTuple
+
+import numpy as np
+
+from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, POP, PUSH
+
+from .member_marks import WAITS, MembersClash, asked_of, bit_of
+
+_BLANKS = list(b"\t\n\r ")
+
+
+class Transitions(NamedTuple):
+    """The transitions of an `Automaton`, as there."""
+
+    ops: np.ndarray
+    state_row: np.ndarray
+    pushes: np.ndarray
+    return_key: np.ndarray
+    return_to: np.ndarray
+
+
+def put_ends(
+    t: Transitions,
+    of_class: np.ndarray,
+    symbol_class: np.ndarray,
+    marked: dict[int, int],
+    place_of: Callable[[int], str],
+) -> None:
+    """Give states in front of marks of ends the closing brace, and what the end asks for.
+
+    Args:
+        t: whose ops are changed here;  of_class: what the marks stand for, int64 [classes].
+        symbol_class: of the automaton;  place_of: state → see members.py.
+        marked: state → what it is marked with, members so far; grows.
+
+    Raises:
+        MembersClash: no end asks for the least; or behind a mark there is something else than a brace.
+    """
+
+    def clash(state: int) -> MembersClash:
+        return MembersClash({place_of(state)} - {""})
+
+    ops = t.ops
+    asked: dict[int, dict[int, int]] = defaultdict(dict)  # state → what it asks for → row behind the mark
+    columns = np.flatnonzero(of_class < 0)
+    rows, column = np.nonzero(ops[:, columns])
+    for row, k in zip(rows.tolist(), columns[column].tolist(), strict=True):
+        state, target = int(np.searchsorted(t.state_row, row, side="right")) - 1, int(ops[row, k]) >> KIND_BITS
+        single = t.state_row[state + 1] - t.state_row[state] == t.state_row[target + 1] - t.state_row[target] == 1
+        if not single or state in marked:
+            raise clash(state)
+        asked[state][asked_of(int(of_class[k]))] = int(t.state_row[target])
+    seen = _seen(_moves(t), marked)
+    waiting: list[int] = []
+    for state, every in asked.items():
+        row = int(t.state_row[state])
+        ends = {bits: behind for bits, behind in every.items() if bits & ~seen[state] == 0}
+        if not ends:
+            waiting.append(state)
+            continue
+        least = reduce(and_, ends)
+        own = ops[row].copy()
+        own[columns] = 0
+        braces = ops[list(ends.values())]
+        if (braces[0] != braces[1:]).any() or ((own != braces[0]) & (own != 0) & (braces[0] != 0)).any():
+            raise clash(state)
+        if (own * (braces[0] != 0)).any():  # the object may be empty
+            least = 0
+        elif least not in ends:
+            raise clash(state)
+        ops[row] = own | braces[0]
+        marked[state] = -1 - least
+    ops[:, columns] = 0
+    if waiting:
+        marked.update(dict.fromkeys(_before_blanks(t, symbol_class, waiting), WAITS))
+        _trim(t)
+
+
+def _before_blanks(t: Transitions, symbol_class: np.ndarray, states: list[int]) -> set[int]:
+    """Some states, and those from which blanks lead to them."""
+    blank = np.zeros_like(t.ops)
+    blank[:, symbol_class[_BLANKS]] = t.ops[:, symbol_class[_BLANKS]]
+    blank[blank & KIND_MASK >= PUSH] = 0
+    before: dict[int, list[int]] = defaultdict(list)
+    for source, target in _moves(t._replace(ops=blank)).tolist():
+        before[target].append(source)
+    found, todo = set(states), list(states)
+    while todo:
+        more = set(before[todo.pop()]) - found
+        found |= more
+        todo += more
+    return found
+
+
+def _moves(t: Transitions) -> np.ndarray:
+    """Pairs of states, int64 [·, 2]: from one a symbol leads to the other, or what it pushes does once it is over."""
+    of_row = np.repeat(np.arange(len(t.state_row) - 1), np.diff(t.state_row))
+    row, column = np.nonzero(t.ops)
+    state, op = of_row[row], t.ops[row, column]
+    kind, value = op & KIND_MASK, op >> KIND_BITS
+    pairs = [np.stack([state[kind < PUSH], value[kind < PUSH]], axis=1).astype(np.int64)]
+    pushed = np.unique(np.stack([state[kind == PUSH], t.pushes[value[kind == PUSH], 0]], axis=1), axis=0)
+    order = np.argsort(t.return_key[:, 0], kind="stable")
+    first = np.searchsorted(t.return_key[order, 0], pushed[:, 1])
+    count = np.searchsorted(t.return_key[order, 0], pushed[:, 1], side="right") - first
+    place = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+    pairs.append(np.stack([np.repeat(pushed[:, 0], count), t.return_to[order[place], 0]], axis=1).astype(np.int64))
+    return np.unique(np.concatenate(pairs), axis=0)
+
+
+def _seen(moves: np.ndarray, marked: dict[int, int]) -> dict[int, int]:
+    """State → the bits of the members whose keys can have come before it."""
+    first = np.searchsorted(moves[:, 0], np.arange(moves.max(initial=0) + 2))
+    found: dict[int, int] = defaultdict(int)
+    todo = [state for state, member in marked.items() if member > 0]
+    while todo:
+        q = todo.pop()
+        bits = found[q] | (1 << bit_of(marked[q]) if marked.get(q, 0) > 0 else 0)
+        for to in moves[first[q] : first[q + 1], 1].tolist():
+            if bits & ~found[to]:
+                found[to] |= bits
+                todo.append(to)
+    return found
+
+
+def _trim(t: Transitions) -> None:
+    """Leave out the transitions to states from which nothing ends any more."""
+    ops, moves = t.ops, _moves(t)
+    order = np.argsort(moves[:, 1], kind="stable")
+    source = moves[order, 0]
+    first = np.searchsorted(moves[order, 1], np.arange(len(t.state_row) + 1))
+    of_row = np.repeat(np.arange(len(t.state_row) - 1), np.diff(t.state_row))
+    live = np.zeros(len(t.state_row), bool)
+    live[[1, *of_row[(ops & KIND_MASK == POP).any(axis=1)].tolist()]] = True
+    todo = np.flatnonzero(live).tolist()
+    while todo:
+        q = todo.pop()
+        for p in source[first[q] : first[q + 1]].tolist():
+            if not live[p]:
+                live[p] = True
+                todo.append(p)
+    if not live[t.return_to[t.return_to[:, 0] > 0, 0]].all():
+        raise MembersClash
+    ops[(ops & KIND_MASK < PUSH) & ~live[ops >> KIND_BITS]] = 0

@@ -1,0 +1,116 @@
+"""Write a union of objects whose members stand in any order: one loop for each, and one register for all.
+
+An alternative is a loop over its members. Every declared key of any alternative has the same bit in all of them, so
+that the register holds which keys were read, whichever alternative the text turns out to be. In front of its closing
+brace each alternative has a mark that names the keys it requires (../ir/nodes.py, `members`). Which alternatives are
+still possible is in the state of the automaton (../pushdown/members.py).
+
+Leaves out   single objects (object_rules.py), and unions of objects that count their members or have conditions.
+Invariants   the values are the same. The subsets of alternatives that keys leave possible are bounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir import nodes as ir
+from ..ir.nodes import EMPTY, Expr, choice, optional, sequence
+from .atoms import ANY, Conj, both
+from .keywords import MAX_REGISTER_BITS, MAX_SUBSETS, UNIONS
+from .member_automata import object_is_plain
+from .object_rules import key_matches, loop_over, may_have_register
+from .required_unions import separated
+from .rules import Rules
+from .shapes import Objects, Shape
+
+
+def union_expr(writer: Rules, shapes: list[Shape], hint: str) -> Expr | None:
+    """A union of at least two objects; None where no register can keep their members."""
+    if not may_have_register(writer) or UNIONS in writer.options.ruled_out:
+        return None
+    objects: list[Objects] = []
+    for shape in shapes:
+        if not isinstance(shape, Objects):  # a constant
+            return None
+        objects += [one for one in separated(shape) if writer.normaliser.lives(one)]
+    names = list(dict.fromkeys(name for one in objects for name, _ in one.named))
+    required = [name for name in names if any(name in one.required for one in objects)]
+    if len(objects) < 2 or not 2 <= len(names) <= MAX_REGISTER_BITS or len(required) > ir.MOST_REQUIRED:
+        return None
+    if not all(object_is_plain(one) and one.key == ANY for one in objects):
+        return None
+    bit = {name: n for n, name in enumerate(dict.fromkeys([*required, *names]))}
+    objects = [_with_all_names(one, names) for one in objects]
+    count = _possible(writer, objects, names)
+    if writer.subsets + count > MAX_SUBSETS:
+        return None
+    writer.subsets += count
+    options: list[Expr] = []
+    for one in objects:
+        inside = loop_over(writer, one, hint, bit)
+        if inside == EMPTY:
+            options.append(EMPTY)
+            continue
+        ends = ir.members(sum(1 << bit[name] for name in one.required))
+        inside = sequence(inside, writer.blank, ends)
+        options.append(inside if one.required or one.low else optional(inside))
+    return writer.enclosed("{", choice(*options), "}")
+
+
+def _with_all_names(shape: Objects, names: list[str]) -> Objects:
+    """The object with all of some keys declared: with the value that they have as undeclared ones, or as missing."""
+    own = dict(shape.named)
+    return replace(shape, named=tuple((name, own[name] if name in own else _opened(shape, name)) for name in names))
+
+
+def _opened(shape: Objects, name: str) -> Conj:
+    """What an undeclared key holds; None where it may not be there."""
+    for one in shape.opened:
+        if all(key_matches(match, name) for match in one.matched):
+            if not any(key_matches(match, name) for match in one.unmatched):
+                return one.value
+    return None
+
+
+def _possible(writer: Rules, objects: list[Objects], names: list[str]) -> int:
+    """How many subsets of the alternatives members may leave possible, at most; no more are counted than there is room
+    for."""
+    everything = (1 << len(objects)) - 1
+    leaves: set[int] = set()
+    for name in names:
+        by_value: dict[Conj, int] = {}
+        for n, one in enumerate(objects):
+            value = dict(one.named)[name]
+            if writer.normaliser.alive(value):
+                by_value[value] = by_value.get(value, 0) | 1 << n
+        leaves |= _common_values(writer, list(by_value.items()))
+        if len(leaves) > MAX_SUBSETS:
+            return len(leaves)
+    found = {everything}
+    todo = list(found)
+    while todo and len(found) <= MAX_SUBSETS:
+        some = todo.pop()
+        more = {some & other for other in leaves} - found - {0}
+        found |= more
+        todo += more
+    return len(found)
+
+
+def _common_values(writer: Rules, groups: list[tuple[Conj, int]]) -> set[int]:
+    """The sets of alternatives that may have a value in common: of groups that do pair by pair.
+
+    Args:
+        groups: values of a key, and the alternatives that allow them, as bits.
+    """
+    found: dict[tuple[int, ...], int] = {}
+    todo: list[tuple[tuple[int, ...], int]] = [((n,), bits) for n, (_, bits) in enumerate(groups)]
+    meet = {
+        (m, n): writer.normaliser.alive(both(groups[m][0], groups[n][0])) for n in range(len(groups)) for m in range(n)
+    }
+    while todo and len(found) <= MAX_SUBSETS:
+        some, bits = todo.pop()
+        found[some] = bits
+        todo += [
+            ((*some, n), bits | groups[n][1]) for n in range(some[-1] + 1, len(groups)) if all(meet[m, n] for m in some)
+        ]
+    return set(found.values())
