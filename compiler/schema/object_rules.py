@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from math import prod
 
 from ..ir import nodes as ir
 from ..ir.nodes import EMPTY, Expr, choice, optional, repeated, sequence
@@ -322,13 +321,18 @@ def _in_any_order(writer: Rules, shape: Objects) -> Machine | None:
 
 
 def subsets_fit(writer: Rules, shapes: list[Objects]) -> bool:
-    """Whether the subsets of keys of the objects of a union may be kept: a state knows one of each."""
+    """Whether the subsets of keys of the objects of a union may be kept: a state knows which of all their keys were
+    read, and what else each of them counts."""
     if writer.options.key_order != "any":
         return True
-    machines = [writer.normaliser.any_order_machine(one) for one in shapes if one.named]
-    if any(one is None for one in machines):
-        return False
-    return writer.subsets + prod(len(one.moves) for one in machines if one is not None) <= MAX_SUBSETS
+    states = 1 << len({name for one in shapes for name, _ in one.named})
+    for one in shapes:
+        machine = writer.normaliser.any_order_machine(one) if one.named else None
+        if machine is None and one.named:
+            return False
+        if machine is not None:
+            states *= -(-len(machine.moves) >> len(one.named)) or 1
+    return writer.subsets + states <= MAX_SUBSETS
 
 
 def _by_states(writer: Rules, shape: Objects, members: Members, hint: str, machine: Machine) -> Expr:
