@@ -20,6 +20,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,6 +94,17 @@ def failure(text: str, tools: list[dict[str, Any]], fuzzy: bool = False) -> str:
     if fuzzy and name not in names:
         name = difflib.get_close_matches(name, names, 1, 0)[0]
     return fault(name, found[2], tools)
+
+
+def numbered(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Tools of one name with a number behind it from the second on, as `Options.repair` has them."""
+    seen: Counter[str] = Counter()
+    found = []
+    for tool in tools:
+        seen[tool["name"]] += 1
+        count = seen[tool["name"]]
+        found.append(tool if count == 1 else {**tool, "name": f"{tool['name']}_{count}"})
+    return found
 
 
 class Recorded(NamedTuple):
@@ -192,11 +204,12 @@ def measure(model: Model, data: Path, which: str, arm: str, ids: list[int]) -> I
     for n in ids:
         tools = tasks[n]["available_tools"]
         head = HEAD + "\n".join(map(described, tools)) + f"\n\nTask: {tasks[n]['query']}\nThought:"
-        bundle = None
+        bundle, task = None, tasks[n]
         if arm == "bundle":
+            task = {**task, "available_tools": numbered(tools)}
             options = Options(protocol="react", closed=True, named=False, skip=True, repair=True)
             bundle = compile_tools(tools, model.folder, options=options).bundle
-        rows.append(Steps(model, head, tasks[n], bundle))
+        rows.append(Steps(model, head, task, bundle))
         number_of[rows[-1]] = n
     for row in decode(model, "", rows, 10):
         record = {"id": number_of[row], "failed": [row.failed] * bool(row.failed), "right": not row.failed}
