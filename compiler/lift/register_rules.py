@@ -227,7 +227,8 @@ class Keys(NamedTuple):
         following: state → the bits of the members of which one may come next, before any other.
         asks: state that may pop → the bits that have to be set then.
         ends: state → what the ends that may come before any member ask for; none: no end may.
-        waiting: states that could end but for a required member, which is missing in all of them.
+        waiting: states that could end but for a required member, which is missing in all of them. They are among the
+            ends, and ask for nothing, as a member may always come.
     """
 
     bit: dict[int, int]
@@ -259,6 +260,7 @@ def keys_of(frames: Frames, states: np.ndarray) -> Keys:
     required = reduce(or_, asked.values(), required)
     asks = {q: asked.get(q, everywhere) for q in member if frames.pops[q]}
     ends = {q: frozenset([asks[q]]) if q in asks else frozenset() for q in member}
+    ends |= dict.fromkeys(waiting, frozenset([0]))
     keys = dict.fromkeys(member, 0)
     after: dict[int, list[int]] = {}
     for q in member:
@@ -298,7 +300,7 @@ def put_rules(frames: Frames, keys: Keys, cost: dict[int, int], rules: Rules) ->
         popping = (0, keys.asks[q]) if keys.asks.get(q) else PASSES
         if q in bit:
             rules.put(q, (1, 1 << bit[q]), bit[q], popping, cost.get(q, 0))
-        elif q in keys.waiting or any(one & ~following[q] == 0 for one in ends):
+        elif any(one & ~following[q] == 0 for one in ends):
             rules.put(q, PASSES, -1, popping)
         elif following[q] and not ends:
             rules.put(q, (1, following[q]), -1, popping)

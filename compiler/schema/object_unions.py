@@ -16,7 +16,7 @@ from dataclasses import replace
 from ..ir import nodes as ir
 from ..ir.nodes import EMPTY, Expr, choice, optional, sequence
 from .atoms import ANY, Conj, both
-from .keywords import MAX_REGISTER_BITS, MAX_SUBSETS, UNIONS
+from .keywords import MAX_REGISTER_BITS, MAX_SUBSETS, REGISTER_KEYS, UNIONS
 from .member_automata import object_is_plain
 from .object_rules import key_matches, loop_over, may_have_register
 from .required_unions import separated
@@ -97,7 +97,8 @@ def _possible(writer: Rules, objects: list[Objects], names: list[str]) -> int:
 
 
 def _common_values(writer: Rules, groups: list[tuple[Conj, int]]) -> set[int]:
-    """The sets of alternatives that may have a value in common: of groups that do pair by pair.
+    """The sets of alternatives that may have a value in common: of groups that do pair by pair. More than there is room
+    for where some of their values are objects of many keys, which would be read beside each other.
 
     Args:
         groups: values of a key, and the alternatives that allow them, as bits.
@@ -107,6 +108,9 @@ def _common_values(writer: Rules, groups: list[tuple[Conj, int]]) -> set[int]:
     meet = {
         (m, n): writer.normaliser.alive(both(groups[m][0], groups[n][0])) for n in range(len(groups)) for m in range(n)
     }
+    keys = [own for value, _ in groups if (own := _keys_of(writer, value))]
+    if len(keys) > 1 and len(set().union(*keys)) > REGISTER_KEYS:
+        return set(range(MAX_SUBSETS + 1))
     while todo and len(found) <= MAX_SUBSETS:
         some, bits = todo.pop()
         found[some] = bits
@@ -114,3 +118,9 @@ def _common_values(writer: Rules, groups: list[tuple[Conj, int]]) -> set[int]:
             ((*some, n), bits | groups[n][1]) for n in range(some[-1] + 1, len(groups)) if all(meet[m, n] for m in some)
         ]
     return set(found.values())
+
+
+def _keys_of(writer: Rules, value: Conj) -> set[str]:
+    """The declared keys of the objects that a value may be."""
+    objects = writer.normaliser.shapes(value).get("object", ()) if value is not None else ()
+    return {name for one in objects if isinstance(one, Objects) for name, _ in one.named}
