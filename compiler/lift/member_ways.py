@@ -43,7 +43,8 @@ def has_members(tables: Tables) -> bool:
 
 
 WAITING = 1
-"""The bound of a state that waits for a required member, which pays for the rest; as that of one before the brace."""
+"""The bound of a state that waits for a required member (../pushdown/member_marks.py): 1 is for the brace. The rest is
+in the cost of that member. No way to the state has read it, so the way list always leads on."""
 
 
 class MemberWays:

@@ -1,7 +1,7 @@
 """Compute the register rules of states: the test on entering, the bit that is set, the test before a pop.
 
-A frame with members is one object whose members stand in any order. Its register has a bit for each member, set when
-the key was read. A state of the frame is *live* if some text leads from it to the end of the object:
+A frame with members is one object whose members stand in any order, or a union of such. Its register has a bit for each
+member, set when the key was read. A state of the frame is *live* if some text leads from it to the end of the object:
 
     behind a key        its bit has to be clear before, and is set
     inside of keys      some member whose key begins so has to be missing
@@ -9,7 +9,7 @@ the key was read. A state of the frame is *live* if some text leads from it to t
     anywhere else       always: behind a member, either the end is allowed or a required member is missing, which may
                         come behind a comma
 
-To enter a state, the register has to pass the test that says so. A pop needs all required members.
+To enter a state, the register has to pass the test that says so. A pop needs all members that the end asks for.
 
 Leaves out   the tokens that the tests take out of rows: check_lists.py.
 Invariants   a frame in which one test does not say it is refused: `MembersClash`.
@@ -43,7 +43,7 @@ class Frames:
     """The states of each frame, and the moves between them.
 
     Attributes:
-        member: int32 [states]: 0, or what ../pushdown/members.py takes apart: a member, or what an end asks for.
+        member: int32 [states]: 0, or what ../pushdown/member_marks.py takes apart: a member, or what an end asks for.
         marked: bool [states]: of a frame that has states with a member.
         pops: bool [states]: whether it may pop.
         with_members: states of each frame that has some with a member.
@@ -223,7 +223,7 @@ class Keys(NamedTuple):
     """What may come next in the states of one frame.
 
     Attributes:
-        bit: state behind a key → its bit;  required: the bits of the members that are required, in some alternative.
+        bit: state behind a key → its bit;  required: the bits of all members that an end asks for.
         following: state → the bits of the members of which one may come next, before any other.
         asks: state that may pop → the bits that have to be set then.
         ends: state → what the ends that may come before any member ask for; none: no end may.
@@ -286,7 +286,8 @@ def put_rules(frames: Frames, keys: Keys, cost: dict[int, int], rules: Rules) ->
     """Set the rules of the states of one frame.
 
     A state is live if a member that may come next is missing, or if the end may come next and nothing that it asks for
-    is missing. Where all that it asks for may come next, too, one of the two holds.
+    is missing. If all that an end asks for may come next, too, the state is always live: something of it can be read,
+    or nothing is missing.
 
     Args:
         keys: what may come next in them.

@@ -2,7 +2,7 @@
 
     behind a key           the member: one more than twice its bit, and one more if it is required
     before a brace         of a union: what the end asks for: -1 - bits
-    before no brace        of a union: `WAITS`, as all that may end there lack a member
+    where a brace could be of a union: `WAITS`, if each alternative requires a member that no way to there has read
 
 Leaves out   where the marks are put (../ir/nodes.py), and taken away (members.py, union_ends.py).
 """
@@ -61,4 +61,4 @@ def asked_of(member: int) -> int:
 
 
 WAITS = -1 - (1 << 30)
-"""Of a state of a union in which no alternative can end, since each lacks a member that cannot have come yet."""
+"""Of a state of a union where no alternative can end, since each requires a member that no way to it has read."""

@@ -4,10 +4,7 @@ A mark (ir/nodes.py, `member` and `members`) is a symbol that no text has. In th
 the state behind a key to the state before the colon. The state behind the key takes over the transitions of the other,
 and is marked with the *member*: one more than twice the bit, and one more if it is required. The symbols are gone then.
 
-In a union of objects the marks in front of the closing brace say which members an alternative requires. The state in
-front of such marks takes over the brace, and is marked with what the end asks for: -1 - bits. Alternatives that require
-a member which cannot have come yet on any way to that state do not end there. Of those that do, one has to ask for the
-least.
+In a union of objects the marks in front of the closing brace say which members an alternative requires: union_ends.py.
 
 The automaton reads a superset of the texts: members may come again, and required ones be left out. What the registers
 have to keep is worked out of the marked states (../lift/registers.py).
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
 
 def check_frames(nfa: Nfa, space: Workspace) -> None:
     """Refuse objects with marks that share a frame with something else, as an alternative or since they are inlined,
-    and those that are without a required member where they are deep inside of others.
+    and those whose shallow twin, which has only texts of least height, lacks a required member.
 
     Raises MembersClash: names them.
     """
@@ -69,13 +66,13 @@ def check_frames(nfa: Nfa, space: Workspace) -> None:
         raise MembersClash(places - {""})
 
 
-def place_of(nfa: Nfa, data: np.ndarray, ends: np.ndarray, state: int) -> str:
+def place_of(nfa: Nfa, data: np.ndarray, first: np.ndarray, state: int) -> str:
     """JSON pointer of the value in whose frame a state of the automaton lies; empty where its rule has none.
 
     Args:
-        data, ends: the NFA states of every state, flat.
+        data, first: the NFA states of all states, and where those of each begin.
     """
-    node, _ = nfa.instances[int(nfa.instance[data[ends[state]]])]
+    node, _ = nfa.instances[int(nfa.instance[data[first[state]]])]
     place = nfa.pool.grammar.places.get(nfa.facts.rule_of(node), "") if node >= 0 else ""
     return place if "#" in place else ""
 
@@ -104,7 +101,7 @@ def without_marks(
         specials, symbol_class, marks: of the automaton;  place_of: state → see `place_of`.
 
     Raises:
-        MembersClash: behind a key there is something else than the mark, or an end asks for one thing or another.
+        MembersClash: behind a key there is something else than the mark; or see `put_ends`.
     """
     members = [member_of(name) for name in specials]
     if not any(members):

@@ -2,8 +2,11 @@
 
 In front of the closing brace, each alternative has a mark that says which members it requires (../ir/nodes.py,
 `members`). The state in front of such marks takes over the brace, and is marked with what the end asks for. An
-alternative that requires a member which cannot have come yet on any way to that state does not end there: it may be
-that members tell the alternatives apart. Of those that do end, one has to ask for the least.
+alternative does not end there if it requires a member that no way to this state has read: as where the member tells the
+alternatives apart. One of those that do end has to require a subset of what each other one does. This subset is what
+the end asks for, since whoever meets any of them meets it.
+
+A state in which none of them ends is *waiting* (`WAITS`): it has no brace, and goes on to a member.
 
 Leaves out   members (members.py), the registers (../lift/registers.py).
 Invariants   from every state that is left, something ends; `MembersClash` otherwise.
@@ -19,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolc.runtime.format.ops import KIND_BITS, KIND_MASK, POP, PUSH
+from toolc.runtime.format.ops import FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 
 from .member_marks import WAITS, MembersClash, asked_of, bit_of
 
@@ -79,11 +82,13 @@ def put_ends(
         own = ops[row].copy()
         own[columns] = 0
         braces = ops[list(ends.values())]
-        if (braces[0] != braces[1:]).any() or ((own != braces[0]) & (own != 0) & (braces[0] != 0)).any():
-            raise clash(state)
-        if (own * (braces[0] != 0)).any():  # the object may be empty
-            least = 0
-        elif least not in ends:
+        pops = (braces[0] & KIND_MASK == POP) | (braces[0] == 0)
+        if (
+            least not in ends
+            or not pops.all()
+            or (braces[0] != braces[1:]).any()
+            or ((own != 0) & (braces[0] != 0)).any()
+        ):
             raise clash(state)
         ops[row] = own | braces[0]
         marked[state] = -1 - least
@@ -141,14 +146,17 @@ def _seen(moves: np.ndarray, marked: dict[int, int]) -> dict[int, int]:
 
 
 def _trim(t: Transitions) -> None:
-    """Leave out the transitions to states from which nothing ends any more."""
+    """Leave out the transitions to states from which nothing ends any more.
+
+    Raises MembersClash: a frame that is pushed, or goes on, has such a state at that place.
+    """
     ops, moves = t.ops, _moves(t)
     order = np.argsort(moves[:, 1], kind="stable")
     source = moves[order, 0]
     first = np.searchsorted(moves[order, 1], np.arange(len(t.state_row) + 1))
     of_row = np.repeat(np.arange(len(t.state_row) - 1), np.diff(t.state_row))
     live = np.zeros(len(t.state_row), bool)
-    live[[1, *of_row[(ops & KIND_MASK == POP).any(axis=1)].tolist()]] = True
+    live[[FINISHED, *of_row[(ops & KIND_MASK == POP).any(axis=1)].tolist()]] = True
     todo = np.flatnonzero(live).tolist()
     while todo:
         q = todo.pop()
@@ -156,6 +164,7 @@ def _trim(t: Transitions) -> None:
             if not live[p]:
                 live[p] = True
                 todo.append(p)
-    if not live[t.return_to[t.return_to[:, 0] > 0, 0]].all():
-        raise MembersClash
+    entered = t.pushes[np.unique(ops[(ops & KIND_MASK == PUSH) & live[of_row][:, None]] >> KIND_BITS), 1:3]
+    if not live[entered].all() or not live[t.return_to[t.return_to[:, 0] > 0, 0]].all():
+        raise MembersClash  # of what begins there, or of what goes on there, nothing ends
     ops[(ops & KIND_MASK < PUSH) & ~live[ops >> KIND_BITS]] = 0

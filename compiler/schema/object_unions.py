@@ -3,9 +3,9 @@
 An alternative is a loop over its members. Every declared key of any alternative has the same bit in all of them, so
 that the register holds which keys were read, whichever alternative the text turns out to be. In front of its closing
 brace each alternative has a mark that names the keys it requires (../ir/nodes.py, `members`). Which alternatives are
-still possible is in the state of the automaton (../pushdown/members.py).
+still possible is in the state of the automaton (../pushdown/union_ends.py).
 
-Leaves out   single objects (object_rules.py), and unions of objects that count their members or have conditions.
+Leaves out   single objects (object_rules.py); unions of objects that count their members or say what keys must be like.
 Invariants   the values are the same. The subsets of alternatives that keys leave possible are bounded.
 """
 
@@ -13,15 +13,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..errors import UnsupportedError
 from ..ir import nodes as ir
 from ..ir.nodes import EMPTY, Expr, choice, optional, sequence
 from .atoms import ANY, Conj, both
 from .keywords import MAX_REGISTER_BITS, MAX_SUBSETS, REGISTER_KEYS, UNIONS
-from .member_automata import object_is_plain
+from .member_automata import object_is_plain, subsets
 from .object_rules import key_matches, loop_over, may_have_register
 from .required_unions import separated
 from .rules import Rules
-from .shapes import Objects, Shape
+from .shapes import Objects, OpenKeys, Shape
+
+_MOST_VALUES, _MOST_OPENED = 64, 6
+"""Values of one key that are compared pair by pair, and kinds of undeclared members; with more there is no register."""
 
 
 def union_expr(writer: Rules, shapes: list[Shape], hint: str) -> Expr | None:
@@ -37,7 +41,7 @@ def union_expr(writer: Rules, shapes: list[Shape], hint: str) -> Expr | None:
     required = [name for name in names if any(name in one.required for one in objects)]
     if len(objects) < 2 or not 2 <= len(names) <= MAX_REGISTER_BITS or len(required) > ir.MOST_REQUIRED:
         return None
-    if not all(object_is_plain(one) and one.key == ANY for one in objects):
+    if not all(object_is_plain(one) and one.key == ANY for one in objects):  # `_opened` does not look at `key`
         return None
     bit = {name: n for n, name in enumerate(dict.fromkeys([*required, *names]))}
     objects = [_with_all_names(one, names) for one in objects]
@@ -86,6 +90,14 @@ def _possible(writer: Rules, objects: list[Objects], names: list[str]) -> int:
         leaves |= _common_values(writer, list(by_value.items()))
         if len(leaves) > MAX_SUBSETS:
             return len(leaves)
+    undeclared: dict[tuple[OpenKeys, ...], int] = {}
+    for n, one in enumerate(objects):
+        if one.opened:
+            undeclared[one.opened] = undeclared.get(one.opened, 0) | 1 << n
+    if len(undeclared) > _MOST_OPENED:
+        return MAX_SUBSETS + 1
+    for some in subsets((1 << len(undeclared)) - 1):
+        leaves.add(sum(bits for n, bits in enumerate(undeclared.values()) if some >> n & 1))
     found = {everything}
     todo = list(found)
     while todo and len(found) <= MAX_SUBSETS:
@@ -97,17 +109,19 @@ def _possible(writer: Rules, objects: list[Objects], names: list[str]) -> int:
 
 
 def _common_values(writer: Rules, groups: list[tuple[Conj, int]]) -> set[int]:
-    """The sets of alternatives that may have a value in common: of groups that do pair by pair. More than there is room
-    for where some of their values are objects of many keys, which would be read beside each other.
+    """The sets of alternatives that may have a value in common: groups that do pair by pair are taken to do so.
+
+    More sets than there is room for, so that the union is given up, where there are too many groups, and where several
+    values are objects of many keys, which would be read beside each other in one frame.
 
     Args:
         groups: values of a key, and the alternatives that allow them, as bits.
     """
+    if len(groups) > _MOST_VALUES:
+        return set(range(MAX_SUBSETS + 1))
     found: dict[tuple[int, ...], int] = {}
     todo: list[tuple[tuple[int, ...], int]] = [((n,), bits) for n, (_, bits) in enumerate(groups)]
-    meet = {
-        (m, n): writer.normaliser.alive(both(groups[m][0], groups[n][0])) for n in range(len(groups)) for m in range(n)
-    }
+    meet = {(m, n): _meet(writer, groups[m][0], groups[n][0]) for n in range(len(groups)) for m in range(n)}
     keys = [own for value, _ in groups if (own := _keys_of(writer, value))]
     if len(keys) > 1 and len(set().union(*keys)) > REGISTER_KEYS:
         return set(range(MAX_SUBSETS + 1))
@@ -124,3 +138,11 @@ def _keys_of(writer: Rules, value: Conj) -> set[str]:
     """The declared keys of the objects that a value may be."""
     objects = writer.normaliser.shapes(value).get("object", ()) if value is not None else ()
     return {name for one in objects if isinstance(one, Objects) for name, _ in one.named}
+
+
+def _meet(writer: Rules, one: Conj, other: Conj) -> bool:
+    """Whether two values may be equal."""
+    try:
+        return writer.normaliser.satisfiable(both(one, other))
+    except UnsupportedError:  # nobody asks for such a value
+        return True

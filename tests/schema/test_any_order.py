@@ -547,6 +547,40 @@ def test_conditions_on_an_object_of_many_keys(more: Any, open_: bool) -> None:
     assert valid > 10
 
 
+@pytest.mark.parametrize("depth", [1, 3])
+def test_a_union_that_lies_in_itself(depth: int) -> None:
+    """Deep inside it has only its least texts, which lack a required list: no register, and never a dead end."""
+    from toolc.compiler import Options, compile_schema
+    from toolc.runtime.reference import Sequence
+
+    def node(op: str, key: str) -> dict[str, Any]:
+        keys = {"op": {"const": op}, key: {"type": "array", "items": {"$ref": "#/$defs/n"}}}
+        return {"type": "object", "properties": keys, "required": ["op", key], "additionalProperties": False}
+
+    schema = {"$ref": "#/$defs/n", "$defs": {"n": {"anyOf": [node("and", "args"), node("not", "arg")]}}}
+    bundle = compile_schema(schema, "builtin", options=Options(key_order="any", soft_depth=depth, jobs=1)).bundle
+    for seed in range(6):
+        here, pick = Sequence.start(bundle), random.Random(seed)
+        for _ in range(60):
+            allowed = here.mask()
+            assert allowed
+            deeper = [one for one in sorted(allowed) if bundle.vocab.token(one)[-1:] in (b"[", b"{", b'"')]
+            here.advance(pick.choice(deeper or sorted(allowed)))
+            if here.state == 1:
+                break
+
+
+def test_alternatives_that_many_members_leave_possible() -> None:
+    """Each value rules one of them out: any set of them may be left."""
+    options = [
+        {"type": "object", "properties": {f"k{n}": {"enum": [x for x in range(12) if x != one]} for n in range(11)}}
+        for one in range(12)
+    ]
+    ours = Stepped({"anyOf": options, "required": ["k0"]})
+    assert ours.made.report["many_keys"] and not ours.made.bundle.tables.has_registers
+    assert ours.accepts('{"k0": 1, "k1": 2}') and not ours.accepts('{"k1": 2}')
+
+
 def test_objects_that_meet_in_one_place_leave_registers_to_the_others() -> None:
     """Behind ``"to": {`` it is open which of two objects is read; a third one has the place for itself."""
 
