@@ -1,7 +1,8 @@
 """Search for the end of a text byte by byte, where a bundle has no close tokens, as for a tokenizer without some bytes.
 
 Slow, and for tests. In the frame where a configuration stands, it looks for the end of the frame; where there is none
-without a further member, for a required member that is missing; then for any other; then for an inner frame.
+without a further member, for a required member that is missing (in unions for any); then for any other; then for an
+inner frame.
 
 Leaves out   bundles with close tokens (../runtime/reference.py, `close_cell`).
 Invariants   a symbol that is given may be read.

@@ -20,7 +20,6 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,17 +93,6 @@ def failure(text: str, tools: list[dict[str, Any]], fuzzy: bool = False) -> str:
     if fuzzy and name not in names:
         name = difflib.get_close_matches(name, names, 1, 0)[0]
     return fault(name, found[2], tools)
-
-
-def numbered(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Tools of one name with a number behind it from the second on, as `Options.repair` has them."""
-    seen: Counter[str] = Counter()
-    found = []
-    for tool in tools:
-        seen[tool["name"]] += 1
-        count = seen[tool["name"]]
-        found.append(tool if count == 1 else {**tool, "name": f"{tool['name']}_{count}"})
-    return found
 
 
 class Recorded(NamedTuple):
@@ -206,9 +194,10 @@ def measure(model: Model, data: Path, which: str, arm: str, ids: list[int]) -> I
         head = HEAD + "\n".join(map(described, tools)) + f"\n\nTask: {tasks[n]['query']}\nThought:"
         bundle, task = None, tasks[n]
         if arm == "bundle":
-            task = {**task, "available_tools": numbered(tools)}
             options = Options(protocol="react", closed=True, named=False, skip=True, repair=True)
             bundle = compile_tools(tools, model.folder, options=options).bundle
+            names = {int(one["pointer"].split("/")[1]): one["name"] for one in bundle.tools}  # of equal ones with a number
+            task = {**task, "available_tools": [{**tools[at], "name": name} for at, name in names.items()]}
         rows.append(Steps(model, head, task, bundle))
         number_of[rows[-1]] = n
     for row in decode(model, "", rows, 10):

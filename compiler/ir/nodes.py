@@ -70,7 +70,7 @@ MOST_REQUIRED = 30
 
 
 def members(bits: int) -> Special:
-    """Reads nothing: an object of a union ends here if the register has some bits (../pushdown/members.py)."""
+    """Reads nothing: an object of a union ends here if the register has some bits (../pushdown/union_ends.py)."""
     return Special(f"MEMBERS_{bits}", "member")
 
 

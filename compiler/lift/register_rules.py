@@ -30,6 +30,7 @@ from toolc.runtime.jit.memory import kernel
 
 from ..budget import Budget
 from ..pushdown.member_marks import WAITS, MembersClash, asked_of, bit_of, is_required
+from ..pushdown.moves import leading_to
 
 _CHUNK = 4096  # cells whose ops are looked at together
 _QUOTE = ord('"')
@@ -111,7 +112,7 @@ class Frames:
         Args:
             ruled: bool [states].
         """
-        return ~_reached(self._quiet, self._leaves | ruled)
+        return ~leading_to(self._quiet, self._leaves | ruled)
 
 
 def _returns(t: Tables) -> list[list[int]]:
@@ -166,22 +167,6 @@ def _components(moves: np.ndarray, states: int) -> np.ndarray:
     kept = moves[(moves > 1).all(axis=1)]  # the dead state and the finished one join no frames
     _joined(np.ascontiguousarray(kept), label)
     return label
-
-
-def _reached(moves: np.ndarray, marked: np.ndarray) -> np.ndarray:
-    """bool [states]: from which moves lead to a marked state; those among them."""
-    found = marked.copy()
-    order = np.argsort(moves[:, 1], kind="stable")
-    source, target = moves[order, 0], moves[order, 1]
-    first = np.searchsorted(target, np.arange(found.size + 1))
-    todo = np.flatnonzero(found).tolist()
-    while todo:
-        q = todo.pop()
-        for p in source[first[q] : first[q + 1]].tolist():
-            if not found[p]:
-                found[p] = True
-                todo.append(p)
-    return found
 
 
 class Rules:

@@ -25,6 +25,7 @@ import numpy as np
 from toolc.runtime.format.ops import FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 
 from .member_marks import WAITS, MembersClash, asked_of, bit_of
+from .moves import leading_to
 
 _BLANKS = list(b"\t\n\r ")
 
@@ -98,20 +99,14 @@ def put_ends(
         _trim(t)
 
 
-def _before_blanks(t: Transitions, symbol_class: np.ndarray, states: list[int]) -> set[int]:
+def _before_blanks(t: Transitions, symbol_class: np.ndarray, states: list[int]) -> list[int]:
     """Some states, and those from which blanks lead to them."""
     blank = np.zeros_like(t.ops)
     blank[:, symbol_class[_BLANKS]] = t.ops[:, symbol_class[_BLANKS]]
     blank[blank & KIND_MASK >= PUSH] = 0
-    before: dict[int, list[int]] = defaultdict(list)
-    for source, target in _moves(t._replace(ops=blank)).tolist():
-        before[target].append(source)
-    found, todo = set(states), list(states)
-    while todo:
-        more = set(before[todo.pop()]) - found
-        found |= more
-        todo += more
-    return found
+    last = np.zeros(len(t.state_row) - 1, bool)
+    last[states] = True
+    return np.flatnonzero(leading_to(_moves(t._replace(ops=blank)), last)).tolist()
 
 
 def _moves(t: Transitions) -> np.ndarray:
@@ -150,20 +145,11 @@ def _trim(t: Transitions) -> None:
 
     Raises MembersClash: a frame that is pushed, or goes on, has such a state at that place.
     """
-    ops, moves = t.ops, _moves(t)
-    order = np.argsort(moves[:, 1], kind="stable")
-    source = moves[order, 0]
-    first = np.searchsorted(moves[order, 1], np.arange(len(t.state_row) + 1))
+    ops = t.ops
     of_row = np.repeat(np.arange(len(t.state_row) - 1), np.diff(t.state_row))
-    live = np.zeros(len(t.state_row), bool)
-    live[[FINISHED, *of_row[(ops & KIND_MASK == POP).any(axis=1)].tolist()]] = True
-    todo = np.flatnonzero(live).tolist()
-    while todo:
-        q = todo.pop()
-        for p in source[first[q] : first[q + 1]].tolist():
-            if not live[p]:
-                live[p] = True
-                todo.append(p)
+    ends = np.zeros(len(t.state_row) - 1, bool)
+    ends[[FINISHED, *of_row[(ops & KIND_MASK == POP).any(axis=1)].tolist()]] = True
+    live = leading_to(_moves(t), ends)
     entered = t.pushes[np.unique(ops[(ops & KIND_MASK == PUSH) & live[of_row][:, None]] >> KIND_BITS), 1:3]
     if not live[entered].all() or not live[t.return_to[t.return_to[:, 0] > 0, 0]].all():
         raise MembersClash  # of what begins there, or of what goes on there, nothing ends

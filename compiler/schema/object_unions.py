@@ -81,10 +81,11 @@ def _possible(writer: Rules, objects: list[Objects], names: list[str]) -> int:
     for."""
     everything = (1 << len(objects)) - 1
     leaves: set[int] = set()
+    named = [dict(one.named) for one in objects]
     for name in names:
         by_value: dict[Conj, int] = {}
-        for n, one in enumerate(objects):
-            value = dict(one.named)[name]
+        for n, values in enumerate(named):
+            value = values[name]
             if writer.normaliser.alive(value):
                 by_value[value] = by_value.get(value, 0) | 1 << n
         leaves |= _common_values(writer, list(by_value.items()))

@@ -547,8 +547,9 @@ def test_conditions_on_an_object_of_many_keys(more: Any, open_: bool) -> None:
     assert valid > 10
 
 
-@pytest.mark.parametrize("depth", [1, 3])
-def test_a_union_that_lies_in_itself(depth: int) -> None:
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_union_that_lies_in_itself(depth: int, inside: bool) -> None:
     """Deep inside it has only its least texts, which lack a required list: no register, and never a dead end."""
     from toolc.compiler import Options, compile_schema
     from toolc.runtime.reference import Sequence
@@ -557,7 +558,10 @@ def test_a_union_that_lies_in_itself(depth: int) -> None:
         keys = {"op": {"const": op}, key: {"type": "array", "items": {"$ref": "#/$defs/n"}}}
         return {"type": "object", "properties": keys, "required": ["op", key], "additionalProperties": False}
 
-    schema = {"$ref": "#/$defs/n", "$defs": {"n": {"anyOf": [node("and", "args"), node("not", "arg")]}}}
+    schema: dict[str, Any] = {"$ref": "#/$defs/n"}
+    if inside:
+        schema = {"type": "object", "properties": {"x": schema, "y": {}}, "required": ["x"]}
+    schema["$defs"] = {"n": {"anyOf": [node("and", "args"), node("not", "arg")]}}
     bundle = compile_schema(schema, "builtin", options=Options(key_order="any", soft_depth=depth, jobs=1)).bundle
     for seed in range(6):
         here, pick = Sequence.start(bundle), random.Random(seed)
