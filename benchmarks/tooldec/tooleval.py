@@ -196,7 +196,7 @@ def measure(model: Model, data: Path, which: str, arm: str, ids: list[int]) -> I
         if arm == "bundle":
             options = Options(protocol="react", closed=True, named=False, skip=True, repair=True)
             bundle = compile_tools(tools, model.folder, options=options).bundle
-            names = {int(one["pointer"].split("/")[1]): one["name"] for one in bundle.tools}  # of equal ones with a number
+            names = {int(one["pointer"].split("/")[1]): one["name"] for one in bundle.tools}  # equal ones are numbered
             task = {**task, "available_tools": [{**tools[at], "name": name} for at, name in names.items()]}
         rows.append(Steps(model, head, task, bundle))
         number_of[rows[-1]] = n
