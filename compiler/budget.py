@@ -77,7 +77,8 @@ class Budget:
     """Limits for one compile. ``None`` means no limit.
 
     Attributes:
-        states: NFA states, DFA states and local states, each kind counted on its own.
+        states: NFA states, DFA states and local states of one part (link/split.py), each kind counted on its own. A
+            spec has many parts; all of them together are bounded by ``bytes``.
         pattern_states: states that the DFA of one terminal (a ``pattern``, a format) has beyond those of its NFA; what
             has this many explodes.
         rows: distinct mask rows.

@@ -41,7 +41,7 @@ from .cache import Parts
 from .call_tails import Opener
 from .numbering import Joined
 from .part import Cut, Part, entries_of
-from .resolve import Resolve
+from .resolve import Resolve, near_decisions
 from .split import Entry, Split, split, stubs_in
 from .stubs import Apart, Stubs, find_stubs, refuse_shared
 from .tables import tables_of
@@ -278,9 +278,11 @@ class _Linker:
         symbols = marks.narrow_symbol.copy()
         symbols[list(stubs.symbol)] = True
         with self.budget.blaming(a.largest_rule):
-            narrow = replace(a, marks=replace(marks, narrow_symbol=symbols))
-            lifted = lift(narrow, self.vocab, self.ends, self.budget, ahead)
-        t, rows, profiles, counts = lifted
+            with_stubs = replace(a, marks=replace(marks, narrow_symbol=symbols))
+            t, rows, profiles, counts = lift(with_stubs, self.vocab, self.ends, self.budget, ahead)
+        near = near_decisions(a, t.state_cell, rows, self.vocab.longest) if marks.tools else None
+        del with_stubs
+        a = replace(a, ops=np.zeros((0, a.classes), np.int32))  # the largest array, and nothing below reads it
         cells = t.state_cell.copy()
         cells[stubs.inside] = t.state_cell[0]  # nobody reads on here
         t = t.but(state_cell=cells)
@@ -315,7 +317,7 @@ class _Linker:
         roots: dict[int, list[int]] = {}
         for k, (push, _) in enumerate(entry or ()):
             roots.setdefault(int(a.pushes[push][0]), []).append(k)
-        resolve = Resolve(part, cut, a, t, profiles, joined, self.vocab, self.specials, self.budget)
+        resolve = Resolve(part, cut, a, t, profiles, joined, near, self.vocab, self.specials, self.budget)
         part = resolve.resolved(roots)
         ends = {int(cut.state[q]): tools for q, tools in a.marks.ends.items()}
         return _Made(part, resolve, joined, ends), a
@@ -334,7 +336,6 @@ class _Linker:
             raise Apart("mode 1 would begin in frames that have only one")
         soft = self.soft_depth if modes == 2 else deepest
         total = sum(x.nbytes for x in tables.arrays().values())
-        self.budget.check("states", tables.states)
         self.budget.check("rows", tables.rows)
         self.budget.check("bytes", total)
         counts = {

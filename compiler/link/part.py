@@ -158,18 +158,15 @@ class Part:
         """Of its rows and lists: see row_hashes.py."""
         return keys(self.arrays)
 
-    @cached_property
     def _rows(self) -> CombRows:
-        """Of its transitions."""
+        """Of its transitions; more bytes than the part, so they are not kept."""
         x = self.arrays
         return rows_at(x["delta"], x["cell_delta"], x["cell_default"], x["alike"].size)
 
     @cached_property
     def leaving(self) -> np.ndarray:
         """bool [classes]: with which some state leaves its frame."""
-        found = np.zeros(self.arrays["alike"].size, bool)
-        found[self._rows.column[self._rows.value & KIND_MASK == POP]] = True
-        return found
+        return _leaving(self._rows(), self.arrays["alike"].size)
 
     @cached_property
     def _over(self) -> dict[bytes, Part]:
@@ -180,13 +177,14 @@ class Part:
         key = classes.tobytes()
         made = self._over.get(key)
         if made is None:
-            rows = self._rows
+            rows = self._rows()
             same = np.arange(max(self.states + 2, self.arrays["push"].shape[0]))
             offset, column, value = spread(rows.offset, rows.column, rows.value, classes, same, same)
             base, default, delta = comb.pack_with_defaults(offset[:-1], column, value, classes.size)
             moved = {"cell_delta": base[rows.of], "cell_default": default[rows.of], "delta": delta}
             made = replace(self, arrays={**self.arrays, **moved})
-            made.keys, made._outer, made.leaving = self.keys, self._outer, self.leaving[classes]
+            made.keys, made._outer = self.keys, self._outer
+            made.leaving = _leaving(rows, self.arrays["alike"].size)[classes]
             made._fields[READ], made._fields[REST] = self.fields(READ).copy(), self.fields(REST)
             for name in ("cell_delta", "cell_default"):
                 made._fields[READ][READ.index(name)] = made.fields((name,))[0]
@@ -194,6 +192,13 @@ class Part:
                 self._over.clear()
             self._over[key] = made
         return made
+
+
+def _leaving(rows: CombRows, classes: int) -> np.ndarray:
+    """bool [classes]: with which some of the states that have these rows leaves its frame."""
+    found = np.zeros(classes, bool)
+    found[rows.column[rows.value & KIND_MASK == POP]] = True
+    return found
 
 
 def entries_of(a: Automaton, entries: Sequence[tuple[int, Opener]]) -> list[tuple[int, tuple[int, ...]]]:

@@ -20,6 +20,7 @@ from toolc.runtime.format.tables import Tables
 from toolc.runtime.format.vocab import Vocab
 from toolc.runtime.jit.memory import kernel
 from toolc.runtime.jit.sort import ascend
+from toolc.runtime.selection.comb import CombRows
 
 from ..budget import Budget, walks_at_a_time
 from ..lift.rows import RowStore
@@ -109,13 +110,18 @@ class Walks:
 
 
 class Resolve:
-    """A part whose tables have stubs → the part."""
+    """A part whose tables have stubs → the part.
+
+    Args:
+        near: what `near_decisions` finds; None where no state decides against a tool.
+    """
 
     def __init__(
         self, part: Part, cut: Cut, a: Automaton, t: Tables, old: tuple[np.ndarray, np.ndarray], joined: Joined,
-        vocab: Vocab, specials: np.ndarray, budget: Budget,
+        near: np.ndarray | None, vocab: Vocab, specials: np.ndarray, budget: Budget,
     ) -> None:  # fmt: skip
         self.part, self.cut, self.a, self.t, self.profiles, self.joined = part, cut, a, t, old, joined
+        self.near = near
         marks = a.marks
         narrow_state = np.concatenate([[False, False], marks.narrow_state[cut.kept]])
         narrow_push = marks.narrow_symbol[[a.pushes[p][0] for p in cut.pushes]] if cut.pushes else np.zeros(0, bool)
@@ -177,8 +183,8 @@ class Resolve:
         imported = [(slot, profile, g, place[e, g]) for slot, profile, e, g in entering]
         chains = np.array(own + imported, np.int64).reshape(-1, 4)
         self._add_rows(cells, states, found[:, 0], found[:, 3], exits, below, chains)
-        if self.a.marks.tools:  # else nothing decides against one
-            near = states[near_decisions(self.a, self.vocab.longest)[some]]
+        if self.near is not None:
+            near = states[self.near[some]]
             self.decided = near[self.walks.deciding(near)].tolist()
         for slot, profile in chains[below[chains[:, 3], 2] > 0, :2].tolist():
             self.deciding.add((slot, profile))
@@ -323,41 +329,45 @@ class Resolve:
         }
 
 
-def near_decisions(a: Automaton, most: int) -> np.ndarray:
+def near_decisions(a: Automaton, cells: np.ndarray, rows: CombRows, most: int) -> np.ndarray:
     """bool [states]: those from which a way of at most ``most`` bytes may decide against a tool.
 
     What a push calls is taken to be left with the next byte: so none is missed, and some may be too many.
+
+    Args:
+        cells: int32 [states]: the first cell of each.
+        rows: of the transitions, by cell.
     """
-    row, symbol = np.divmod(np.flatnonzero(a.ops != 0), a.classes)
-    op = a.ops[row, symbol]
-    state = np.searchsorted(a.state_row, row, side="right") - 1
-    kind, value = op & KIND_MASK, op >> KIND_BITS
+    states, symbols = cells.size, a.stack_symbols
+    row = np.repeat(np.arange(rows.offset.size - 1), np.diff(rows.offset))
+    kind, value = rows.value & KIND_MASK, rows.value >> KIND_BITS
     goes, pushes = kind < PUSH, kind == PUSH
     pushed = a.pushes[value[pushes], 0]
-    found = np.zeros(a.state_row.size - 1, bool)
-    found[state[goes][a.marks.narrow_state[value[goes]]]] = True
-    found[state[pushes][a.marks.narrow_symbol[pushed]]] = True
-    wave = np.flatnonzero(found)
-    if not wave.size:
-        return found
-    text = np.isin(symbol, a.symbol_class[:256])
-    goes &= text
-    # Through a frame: state, return; from all that push a symbol to all that it returns to, by way of the symbol.
-    symbol_of, target = a.return_key[:, 0], a.return_to[:, 0]
-    nodes = found.size
-    before = np.concatenate([state[goes], state[pushes], state[pushes], nodes + symbol_of])
-    after = np.concatenate([value[goes], a.pushes[value[pushes], 1], nodes + pushed, target])
+    deciding = [row[goes][a.marks.narrow_state[value[goes]]], row[pushes][a.marks.narrow_symbol[pushed]]]
+    goes &= np.isin(rows.column, a.symbol_class[:256])
+    # A graph of states, stack symbols and rows: a state has rows, these lead to states and symbols, from which the
+    # frame returns. Every second step on a way reads a byte, or less.
+    first = states + symbols
+    row += first
+    owner = np.searchsorted(cells, np.arange(rows.of.size), side="right") - 1
+    before = np.concatenate([row[goes], row[pushes], row[pushes], states + a.return_key[:, 0], owner])
+    after = np.concatenate(
+        [value[goes], a.pushes[value[pushes], 1], states + pushed, a.return_to[:, 0], first + rows.of]
+    )
     order = np.argsort(after, kind="stable")
-    before, begin = before[order], np.searchsorted(after[order], np.arange(nodes + a.stack_symbols + 1))
-    known = np.concatenate([found, np.zeros(a.stack_symbols, bool)])
-    for _ in range(most):
+    nodes = first + rows.offset.size - 1
+    before, begin = before[order], np.searchsorted(after[order], np.arange(nodes + 1))
+    known = np.zeros(nodes, bool)
+    wave = np.unique(first + np.concatenate(deciding))
+    for _ in range(2 * most + 1):
+        known[wave] = True
         counts = begin[wave + 1] - begin[wave]
         next_ = before[np.repeat(begin[wave], counts) + within(counts)]
         wave = np.unique(next_[~known[next_]])
         if not wave.size:
             break
-        known[wave] = True
-    return known[:nodes]
+    known[wave] = True
+    return known[:states]
 
 
 @kernel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolc.compiler import Options, compile_grammar, compile_schema, compile_tools
+from toolc.compiler.budget import Budget
 from toolc.compiler.compiled import Compiled
+from toolc.compiler.errors import BudgetError
 from toolc.compiler.lift.vocab import build_vocab
 from toolc.compiler.link import cache, link
+from toolc.compiler.passes import Pass, without
 from toolc.compiler.schema import cached_rules as pieces
 from toolc.compiler.vocab import load_tokens
 from toolc.runtime import Bundle, Matcher, Vocab, subset
@@ -182,6 +186,22 @@ def test_budgets_are_kept() -> None:
             assert matcher.left is not None and matcher.left > 0
             allowed = np.flatnonzero(bits(matcher))
             matcher.advance(choose(allowed, bundle, rng))
+
+
+def test_states_are_counted_part_by_part() -> None:
+    """Many tools pass no limit of states together that none of them passes alone; one that does is named."""
+    keys = [{f"key_{n}_{k}": {"type": "string"} for k in range(30)} for n in range(8)]
+    spec = [tool(f"t{n}", {"type": "object", "properties": keys[n]}) for n in range(8)]
+    options = Options(protocol="hermes", jobs=1)
+    with without(Pass.TOOL_GROUPS):
+        counts = compile_tools(spec, options=options).report["counts"]
+        limit = int(counts["states"]) // 2
+        bundle = compile_tools(spec, options=replace(options, budget=Budget(states=limit))).bundle
+        assert bundle.tables.states > limit
+        spec[5]["function"]["parameters"]["properties"] |= {f"more_{k}": {"type": "integer"} for k in range(300)}
+        with pytest.raises(BudgetError, match="states") as refused:
+            compile_tools(spec, options=replace(options, budget=Budget(states=limit)))
+    assert refused.value.place is not None and "#/5/" in refused.value.place
 
 
 def test_forced_tokens_are_allowed() -> None:
