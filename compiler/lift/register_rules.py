@@ -235,15 +235,14 @@ def keys_of(frames: Frames, states: np.ndarray) -> Keys:
     """What may come next in the states of a frame."""
     member = dict(zip(states.tolist(), frames.member[states].tolist(), strict=True))
     bit = {q: FIRST_BIT + bit_of(one) for q, one in member.items() if one > 0}
-    required = 0
+    by_each = 0  # what every end asks for
     for one in member.values():
         if is_required(one):
-            required |= 1 << FIRST_BIT + bit_of(one)
+            by_each |= 1 << FIRST_BIT + bit_of(one)
     waiting = frozenset(q for q, one in member.items() if one == WAITS)
     asked = {q: asked_of(one) << FIRST_BIT for q, one in member.items() if one < 0 and one != WAITS}  # of a union
-    everywhere = 0 if asked or waiting else required
-    required = reduce(or_, asked.values(), required)
-    asks = {q: asked.get(q, everywhere) for q in member if frames.pops[q]}
+    asks = {q: by_each | asked.get(q, 0) for q in member if frames.pops[q]}
+    required = reduce(or_, asks.values(), 0)
     ends = {q: frozenset([asks[q]]) if q in asks else frozenset() for q in member}
     ends |= dict.fromkeys(waiting, frozenset([0]))
     keys = dict.fromkeys(member, 0)

@@ -1,10 +1,10 @@
 """Work out where a union of objects whose members stand in any order ends, and what the end asks for.
 
-In front of the closing brace, each alternative has a mark that says which members it requires (../ir/nodes.py,
-`members`). The state in front of such marks takes over the brace, and is marked with what the end asks for. An
-alternative does not end there if it requires a member that no way to this state has read: as where the member tells the
-alternatives apart. One of those that do end has to require a subset of what each other one does. This subset is what
-the end asks for, since whoever meets any of them meets it.
+In front of the closing brace, each alternative has a mark that says which members it requires, beside those that are
+marked as required themselves (../ir/nodes.py, `members`). The state in front of such marks takes over the brace, and is
+marked with what the end asks for. An alternative does not end there if it requires a member that no way to this state
+has read: as where the member tells the alternatives apart. One of those that do end has to require a subset of what
+each other one does. This subset is what the end asks for, since whoever meets any of them meets it.
 
 A state in which none of them ends is *waiting* (`WAITS`): it has no brace, and goes on to a member.
 

@@ -7,7 +7,7 @@ Invariants   what is written is linear in the shape, or in the states of its aut
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -95,24 +95,23 @@ def _fits_register(writer: Rules, shape: Objects) -> bool:
 
 def _by_register(writer: Rules, shape: Objects, hint: str) -> Expr:
     """An object as a loop over its members; marks behind the keys keep each at most once, and those required in."""
-    inside = sequence(loop_over(writer, shape, hint), writer.blank)
+    inside = sequence(loop_over(writer, shape, hint, shape.required), writer.blank)
     return writer.enclosed("{", inside if shape.required or shape.low else optional(inside), "}")
 
 
-def loop_over(writer: Rules, shape: Objects, hint: str, bits: dict[str, int] | None = None) -> Expr:
+def loop_over(
+    writer: Rules, shape: Objects, hint: str, required: Collection[str], bits: dict[str, int] | None = None
+) -> Expr:
     """At least one of the members of an object, in any order and number, with marks behind the keys.
 
     Args:
-        bits: of the keys in the register, where it is that of a union, whose marks do not say what is required; in the
-            order of the keys if absent.
+        required: keys whose marks say that every end asks for them.
+        bits: of the keys in the register, where it is that of a union; in the order of the keys if absent.
     """
     options: list[Expr] = []
     for name, value in shape.named:
         if value is not None and writer.normaliser.alive(value):
-            if bits is None:
-                mark = ir.member(len(options), name in shape.required)
-            else:
-                mark = ir.member(bits[name], False)
+            mark = ir.member(len(options) if bits is None else bits[name], name in required)
             options.append(sequence(key_expr(writer, name, None), mark, writer.colon, writer.value(value, name)))
     more = _open(writer, shape, Members(writer.comma, writer.blank, _named, _opened, writer.encoding.quotes), hint)
     if more is not None:

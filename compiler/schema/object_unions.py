@@ -1,9 +1,10 @@
 """Write a union of objects whose members stand in any order: one loop for each, and one register for all.
 
 An alternative is a loop over its members. Every declared key of any alternative has the same bit in all of them, so
-that the register holds which keys were read, whichever alternative the text turns out to be. In front of its closing
-brace each alternative has a mark that names the keys it requires (../ir/nodes.py, `members`). Which alternatives are
-still possible is in the state of the automaton (../pushdown/union_ends.py).
+that the register holds which keys were read, whichever alternative the text turns out to be. Keys that all alternatives
+require, with the same value, are marked as required, as in a single object. In front of its closing brace each
+alternative has a mark that names the other keys it requires (../ir/nodes.py, `members`). Which alternatives are still
+possible is in the state of the automaton (../pushdown/union_ends.py).
 
 Leaves out   single objects (object_rules.py); unions of objects that count their members or say what keys must be like.
 Invariants   the values are the same. The subsets of alternatives that keys leave possible are bounded.
@@ -27,6 +28,9 @@ from .shapes import Objects, OpenKeys, Shape
 _MOST_VALUES, _MOST_OPENED = 64, 6
 """Values of one key that are compared pair by pair, and kinds of undeclared members; with more there is no register."""
 
+_MOST_PARTS = 256
+"""Alternatives into which others are cut so that they have no object in common."""
+
 
 def union_expr(writer: Rules, shapes: list[Shape], hint: str) -> Expr | None:
     """A union of at least two objects; None where no register can keep their members."""
@@ -38,27 +42,66 @@ def union_expr(writer: Rules, shapes: list[Shape], hint: str) -> Expr | None:
             return None
         objects += [one for one in separated(shape) if writer.normaliser.lives(one)]
     names = list(dict.fromkeys(name for one in objects for name, _ in one.named))
-    required = [name for name in names if any(name in one.required for one in objects)]
-    if len(objects) < 2 or not 2 <= len(names) <= MAX_REGISTER_BITS or len(required) > ir.MOST_REQUIRED:
+    if len(objects) < 2 or not 2 <= len(names) <= MAX_REGISTER_BITS:
         return None
     if not all(object_is_plain(one) and one.key == ANY for one in objects):  # `_opened` does not look at `key`
         return None
-    bit = {name: n for n, name in enumerate(dict.fromkeys([*required, *names]))}
-    objects = [_with_all_names(one, names) for one in objects]
+    objects = _disjoint([_with_all_names(one, names) for one in objects])
+    alike = set.intersection(*(set(one.named) for one in objects))  # what does not tell the alternatives apart
+    always = {name for name, _ in alike if all(name in one.required for one in objects)}
+    by_some = [name for name in names if any(name in one.required for one in objects) and name not in always]
+    if len(by_some) > ir.MOST_REQUIRED:
+        return None
+    bit = {name: n for n, name in enumerate(dict.fromkeys([*by_some, *names]))}
     count = _possible(writer, objects, names)
     if writer.subsets + count > MAX_SUBSETS:
         return None
     writer.subsets += count
     options: list[Expr] = []
     for one in objects:
-        inside = loop_over(writer, one, hint, bit)
+        inside = loop_over(writer, one, hint, always, bit)
         if inside == EMPTY:
             options.append(EMPTY)
             continue
-        ends = ir.members(sum(1 << bit[name] for name in one.required))
+        ends = ir.members(sum(1 << bit[name] for name in one.required if name not in always))
         inside = sequence(inside, writer.blank, ends)
         options.append(inside if one.required or one.low else optional(inside))
     return writer.enclosed("{", choice(*options), "}")
+
+
+def _disjoint(objects: list[Objects]) -> list[Objects]:
+    """The union as objects of which none holds what an earlier one does, where two differ only in what they require.
+
+    So a key that is read, and one that is not, tell such alternatives apart, and each state has one that may end in it.
+    Of objects that require ``b`` those with an ``a`` are left out, where an earlier alternative is all that require ``a``.
+    """
+    found: dict[Objects, list[tuple[str, ...]]] = {}  # objects that require nothing → what the alternatives do
+    parts: list[Objects] = []
+    for one in objects:
+        earlier = found.setdefault(replace(one, required=(), low=one.low - len(one.required)), [])
+        pieces = [one]
+        for required in earlier:
+            pieces = [piece for whole in pieces for piece in _without(whole, required)]
+            if len(parts) + len(pieces) > _MOST_PARTS:
+                return objects
+        earlier.append(one.required)
+        parts += pieces
+    return parts
+
+
+def _without(shape: Objects, required: tuple[str, ...]) -> list[Objects]:
+    """The objects that lack one of some keys, in disjoint parts: each with the first few of these, but not the next."""
+    parts: list[Objects] = []
+    value_of, held = dict(shape.named), shape.required
+    for name in required:
+        if name in held:
+            continue
+        named = tuple((key, None if key == name else value) for key, value in shape.named)
+        parts.append(replace(shape, named=named, required=held, low=max(shape.low, len(held))))
+        if value_of[name] is None:
+            break  # none of the objects has this key
+        held = (*held, name)
+    return parts
 
 
 def _with_all_names(shape: Objects, names: list[str]) -> Objects:

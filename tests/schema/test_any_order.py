@@ -421,6 +421,9 @@ SEVEN = {"type": "object", "properties": {f"k{n}": {"type": "null"} for n in ran
 TWELVE = {"type": "object", "properties": {f"k{n}": {"type": "null"} for n in range(12)}, "required": ["k1", "k11"]}
 
 
+OTHER = {**TWELVE, "properties": {**TWELVE["properties"], "k2": {"type": ["null", "integer"]}}}
+
+
 def test_every_order_of_every_subset_of_a_register() -> None:
     schema = {**SEVEN, "additionalProperties": {"type": "integer"}}
     ours, judge = Stepped(schema), Judge(schema)
@@ -438,7 +441,7 @@ def test_every_order_of_every_subset_of_a_register() -> None:
 @pytest.mark.parametrize(
     "clash",
     [
-        {"anyOf": [TWELVE, {**TWELVE, "required": ["k0"]}]},
+        {"anyOf": [TWELVE, {**OTHER, "required": ["k0"]}]},
         {"anyOf": [{"type": "array", "items": TWELVE}, {"type": "array", "items": {**TWELVE, "required": ["k0"]}}]},
         {**TWELVE, "minProperties": 4},
         {**TWELVE, "maxProperties": 4},
@@ -545,6 +548,56 @@ def test_conditions_on_an_object_of_many_keys(more: Any, open_: bool) -> None:
             assert judge.accepts(text) or not ours.accepts(text), text
         valid += ours.accepts(text)
     assert valid > 10
+
+
+@pytest.mark.parametrize(
+    "required",
+    [
+        [["k2"], ["k3"]],
+        [["k2"], ["k3"], ["k4"], ["k13"]],
+        [["k2"], ["k3", "k4", "k13"]],
+        [["k2", "k3"], ["k3", "k4"], ["k2", "k13"]],
+        [["k2", "k3"], ["k2"], ["extra"]],
+    ],
+)
+@pytest.mark.parametrize("open_", [False, True])
+def test_an_object_that_requires_one_set_of_keys_or_another(required: list[list[str]], open_: bool) -> None:
+    """The sets need not be disjoint: what requires one of them is made so."""
+    keys = {f"k{n}": {"enum": [1, 2, None]} for n in range(14)}
+    either = {"anyOf": [{"required": one} for one in required]}
+    schema = {"type": "object", "properties": keys, "required": ["k1"], "additionalProperties": open_, **either}
+    ours, judge = Stepped(schema), Judge(schema)
+    assert not ours.made.report["many_keys"] and ours.made.bundle.tables.has_registers
+    pick, valid = random.Random(1), 0
+    for _ in range(600):
+        names = pick.sample(["k1", "k2", "k3", "k4", "k13", "extra"], pick.randint(1, 6))
+        text = json.dumps({name: pick.choice([1, 2, None]) for name in names})
+        assert ours.accepts(text) == judge.accepts(text), text
+        valid += ours.accepts(text)
+    assert valid > 20
+
+
+def test_a_union_of_objects_with_many_required_keys() -> None:
+    """All that every alternative requires is asked for at each end, as in a single object."""
+    keys = {f"k{n}": {"type": "integer"} for n in range(40)}
+    schema = {
+        "type": "object",
+        "properties": {"kind": {"enum": ["a", "b"]}, "x": {"type": "string"}, **keys},
+        "required": ["kind", *keys],
+        "additionalProperties": False,
+        "if": {"properties": {"kind": {"const": "a"}}},
+        "then": {"required": ["x"]},
+    }
+    ours, judge, pick = Stepped(schema), Judge(schema), random.Random(1)
+    assert not ours.made.report["many_keys"] and ours.made.bundle.tables.has_registers
+    valid = 0
+    for n in range(60):
+        one = {**dict.fromkeys(keys, 1), "kind": pick.choice("ab"), **({"x": ""} if n % 2 else {})}
+        names = pick.sample(sorted(one), len(one) - (n % 5 == 0))
+        text = json.dumps({name: one[name] for name in names})
+        assert ours.accepts(text) == judge.accepts(text), text
+        valid += ours.accepts(text)
+    assert 20 < valid < 50
 
 
 @pytest.mark.parametrize("inside", [False, True])
