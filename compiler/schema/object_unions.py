@@ -72,8 +72,8 @@ def union_expr(writer: Rules, shapes: list[Shape], hint: str) -> Expr | None:
 def _disjoint(objects: list[Objects]) -> list[Objects]:
     """The union as objects of which none holds what an earlier one does, where two differ only in what they require.
 
-    So a key that is read, and one that is not, tell such alternatives apart, and each state has one that may end in it.
-    Of objects that require ``b`` those with an ``a`` are left out, where an earlier alternative is all that require ``a``.
+    So whether a key was read tells such alternatives apart, and each state has one that may end in it: where an earlier
+    alternative is all that require ``a``, one that requires ``b`` is left with those that have no ``a``.
     """
     found: dict[Objects, list[tuple[str, ...]]] = {}  # objects that require nothing → what the alternatives do
     parts: list[Objects] = []
