@@ -13,7 +13,7 @@ them. What required members take is owed from the beginning of the object on, be
 taken off when a key was read (word 0 of the register, docs/format.md):
 
     cost(k)     = tokens from behind the key to the end + the most of (tokens to behind the key − tokens to the end)
-                  over all places where the object may end, 0 at least: so to owe k pays for k at any of them
+                  over all places where the object may end, 0 at least: whoever owes that can write k at any of them
     due(frame)  = sum of the costs of its required members
 
 Leaves out   tests on the way (register_rules.py); bounds of all other states (completion.py).
@@ -43,7 +43,7 @@ def has_members(tables: Tables) -> bool:
 
 
 WAITING = 1
-"""The bound of a state that waits for a required member (../pushdown/member_marks.py): 1 is for the brace. The rest is
+"""The bound of a state marked `WAITS` (../pushdown/member_marks.py): 1, for the brace. What its missing member takes is
 in the cost of that member. No way to the state has read it, so the way list always leads on."""
 
 

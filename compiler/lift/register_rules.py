@@ -211,9 +211,8 @@ class Keys(NamedTuple):
         bit: state behind a key → its bit;  required: the bits of all members that an end asks for.
         following: state → the bits of the members of which one may come next, before any other.
         asks: state that may pop → the bits that have to be set then.
-        ends: state → what the ends that may come before any member ask for; none: no end may.
-        waiting: states that could end but for a required member, which is missing in all of them. They are among the
-            ends, and ask for nothing, as a member may always come.
+        ends: state → what each end asks for that may come before another key, as bits; empty: no end may.
+        waiting: states marked `WAITS`. In ``ends`` they ask for nothing: a required member is missing, and may come.
     """
 
     bit: dict[int, int]
@@ -269,9 +268,8 @@ def keys_of(frames: Frames, states: np.ndarray) -> Keys:
 def put_rules(frames: Frames, keys: Keys, cost: dict[int, int], rules: Rules) -> None:
     """Set the rules of the states of one frame.
 
-    A state is live if a member that may come next is missing, or if the end may come next and nothing that it asks for
-    is missing. If all that an end asks for may come next, too, the state is always live: something of it can be read,
-    or nothing is missing.
+    A state is live if a missing member may come next, or an end whose members are all there. If all that one end asks
+    for may come next, too, the state is always live: either some of it is missing and can be read, or this end is open.
 
     Args:
         keys: what may come next in them.

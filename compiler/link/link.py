@@ -263,8 +263,11 @@ class _Linker:
     def _made(
         self, grammar: Grammar, imports: list[tuple[bytes, int]], entries: Sequence[tuple[int, Opener]] | None
     ) -> tuple[_Made, Automaton]:
-        """A part: of a unit, or the main one where ``entries`` is None."""
+        """Build, lift and cut one part: of a unit, or the main one where ``entries`` is None.
 
+        The main part also moves the other parts to its classes of symbols. Returns the part and its automaton, which
+        has no transitions any more.
+        """
         a = build_automaton(grammar, budget=self.budget, watch=refuse_shared if imports else None)
         if imports and a.modes > 1:
             raise Apart("what calls parts recurs itself")

@@ -173,7 +173,7 @@ class Part:
         return {}
 
     def over(self, classes: np.ndarray) -> Part:
-        """The same over fewer classes, int64 [·]: one of the former that each stands for."""
+        """The same part over other classes of symbols: class n reads as ``classes[n]``, int64 [·], did before."""
         key = classes.tobytes()
         made = self._over.get(key)
         if made is None:

@@ -329,10 +329,11 @@ class Resolve:
         }
 
 
-def near_decisions(a: Automaton, cells: np.ndarray, rows: CombRows, most: int) -> np.ndarray:
-    """bool [states]: those from which a way of at most ``most`` bytes may decide against a tool.
+def near_decisions(a: Automaton, cells: np.ndarray, rows: CombRows, longest: int) -> np.ndarray:
+    """bool [states]: those from which a way of at most ``longest`` bytes may decide against a tool.
 
-    What a push calls is taken to be left with the next byte: so none is missed, and some may be too many.
+    A call is taken to return after a single byte, whatever it has to read: the answer may have states too many, but
+    never too few.
 
     Args:
         cells: int32 [states]: the first cell of each.
@@ -345,8 +346,8 @@ def near_decisions(a: Automaton, cells: np.ndarray, rows: CombRows, most: int) -
     pushed = a.pushes[value[pushes], 0]
     deciding = [row[goes][a.marks.narrow_state[value[goes]]], row[pushes][a.marks.narrow_symbol[pushed]]]
     goes &= np.isin(rows.column, a.symbol_class[:256])
-    # A graph of states, stack symbols and rows: a state has rows, these lead to states and symbols, from which the
-    # frame returns. Every second step on a way reads a byte, or less.
+    # A graph: from a state to its rows, from a row to the next states and to the stack symbols that are pushed, from a
+    # symbol to the states where its frame goes on. A byte takes two steps at most. We go backwards from deciding rows.
     first = states + symbols
     row += first
     owner = np.searchsorted(cells, np.arange(rows.of.size), side="right") - 1
@@ -359,7 +360,7 @@ def near_decisions(a: Automaton, cells: np.ndarray, rows: CombRows, most: int) -
     before, begin = before[order], np.searchsorted(after[order], np.arange(nodes + 1))
     known = np.zeros(nodes, bool)
     wave = np.unique(first + np.concatenate(deciding))
-    for _ in range(2 * most + 1):
+    for _ in range(2 * longest + 1):
         known[wave] = True
         counts = begin[wave + 1] - begin[wave]
         next_ = before[np.repeat(begin[wave], counts) + within(counts)]

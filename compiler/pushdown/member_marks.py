@@ -1,8 +1,8 @@
 """Say what the marks of objects whose members stand in any order mean, and what of them stays in the marks of states.
 
-    behind a key           the member: one more than twice its bit, and one more if it is required
-    before a brace         of a union: what the end asks for: -1 - bits
-    where a brace could be of a union: `WAITS`, if each alternative requires a member that no way to there has read
+    behind a key                       the member: one more than twice its bit, and one more if it is required
+    before the closing brace, in a union  what the end asks for: -1 - bits
+    where none of a union may end      `WAITS`: each alternative requires a member that cannot have been read yet
 
 Leaves out   where the marks are put (../ir/nodes.py), and taken away (members.py, union_ends.py).
 """

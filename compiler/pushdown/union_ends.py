@@ -2,9 +2,9 @@
 
 In front of the closing brace, each alternative has a mark that says which members it requires, beside those that are
 marked as required themselves (../ir/nodes.py, `members`). The state in front of such marks takes over the brace, and is
-marked with what the end asks for. An alternative does not end there if it requires a member that no way to this state
-has read: as where the member tells the alternatives apart. One of those that do end has to require a subset of what
-each other one does. This subset is what the end asks for, since whoever meets any of them meets it.
+marked with what the end asks for. An alternative cannot end there if it requires a member that no way to this state
+reads: another key has ruled this member out, or it has not come yet. Of those that can end, one has to require a subset
+of what each other one does. The end asks for this subset: a register that meets any of them meets it.
 
 A state in which none of them ends is *waiting* (`WAITS`): it has no brace, and goes on to a member.
 

@@ -3,8 +3,11 @@
 An alternative is a loop over its members. Every declared key of any alternative has the same bit in all of them, so
 that the register holds which keys were read, whichever alternative the text turns out to be. Keys that all alternatives
 require, with the same value, are marked as required, as in a single object. In front of its closing brace each
-alternative has a mark that names the other keys it requires (../ir/nodes.py, `members`). Which alternatives are still
-possible is in the state of the automaton (../pushdown/union_ends.py).
+alternative has a mark that names the other keys it requires (../ir/nodes.py, `members`).
+
+Alternatives that differ only in what they require are first cut into disjoint ones. Otherwise a state could have two
+ends that ask for different keys, of which neither set contains the other, and no single test could say both. Which
+alternatives are still possible is in the state of the automaton (../pushdown/union_ends.py).
 
 Leaves out   single objects (object_rules.py); unions of objects that count their members or say what keys must be like.
 Invariants   the values are the same. The subsets of alternatives that keys leave possible are bounded.
@@ -48,37 +51,39 @@ def union_expr(writer: Rules, shapes: list[Shape], hint: str) -> Expr | None:
         return None
     objects = _disjoint([_with_all_names(one, names) for one in objects])
     alike = set.intersection(*(set(one.named) for one in objects))  # what does not tell the alternatives apart
-    always = {name for name, _ in alike if all(name in one.required for one in objects)}
-    by_some = [name for name in names if any(name in one.required for one in objects) and name not in always]
-    if len(by_some) > ir.MOST_REQUIRED:
+    required_by_all = {name for name, _ in alike if all(name in one.required for one in objects)}
+    required = {name for one in objects for name in one.required}
+    required_by_some = [name for name in names if name in required - required_by_all]
+    if len(required_by_some) > ir.MOST_REQUIRED:
         return None
-    bit = {name: n for n, name in enumerate(dict.fromkeys([*by_some, *names]))}
+    bit = {name: n for n, name in enumerate(dict.fromkeys([*required_by_some, *names]))}
     count = _possible(writer, objects, names)
     if writer.subsets + count > MAX_SUBSETS:
         return None
     writer.subsets += count
     options: list[Expr] = []
     for one in objects:
-        inside = loop_over(writer, one, hint, always, bit)
+        inside = loop_over(writer, one, hint, required_by_all, bit)
         if inside == EMPTY:
             options.append(EMPTY)
             continue
-        ends = ir.members(sum(1 << bit[name] for name in one.required if name not in always))
+        ends = ir.members(sum(1 << bit[name] for name in one.required if name not in required_by_all))
         inside = sequence(inside, writer.blank, ends)
         options.append(inside if one.required or one.low else optional(inside))
     return writer.enclosed("{", choice(*options), "}")
 
 
 def _disjoint(objects: list[Objects]) -> list[Objects]:
-    """The union as objects of which none holds what an earlier one does, where two differ only in what they require.
+    """The same union, where no object is in two of the alternatives that differ only in what they require.
 
-    So whether a key was read tells such alternatives apart, and each state has one that may end in it: where an earlier
-    alternative is all that require ``a``, one that requires ``b`` is left with those that have no ``a``.
+    Of two such alternatives, one requires a key that the other may not have. While both are possible, this key was not
+    read, so the first cannot end there. Of "requires a" and "requires b", the second becomes "requires b, has no a".
+    With more than `_MOST_PARTS` parts the union is returned as it was.
     """
-    found: dict[Objects, list[tuple[str, ...]]] = {}  # objects that require nothing → what the alternatives do
+    earlier_required: dict[Objects, list[tuple[str, ...]]] = {}  # alternative that requires nothing → keys before
     parts: list[Objects] = []
     for one in objects:
-        earlier = found.setdefault(replace(one, required=(), low=one.low - len(one.required)), [])
+        earlier = earlier_required.setdefault(replace(one, required=(), low=one.low - len(one.required)), [])
         pieces = [one]
         for required in earlier:
             pieces = [piece for whole in pieces for piece in _without(whole, required)]
@@ -90,7 +95,11 @@ def _disjoint(objects: list[Objects]) -> list[Objects]:
 
 
 def _without(shape: Objects, required: tuple[str, ...]) -> list[Objects]:
-    """The objects that lack one of some keys, in disjoint parts: each with the first few of these, but not the next."""
+    """The objects of a plain shape that lack at least one of some keys, in disjoint parts.
+
+    Part n has the first n of those keys that the shape does not require itself, and not the next one. There are none if
+    it requires all of them.
+    """
     parts: list[Objects] = []
     value_of, held = dict(shape.named), shape.required
     for name in required:
