@@ -21,7 +21,7 @@ from toolc.runtime.format.container import Contents, blake, open_container, quic
 from toolc.runtime.format.vocab import vocab_cache_dir
 
 from ..passes import Pass, switches
-from .part import Part
+from .part import Part, PartEntry
 
 MAGIC = b"TOOLCPRT"
 VERSION = 7
@@ -162,7 +162,7 @@ def _meta(name: bytes, part: Part) -> dict[str, Any]:
 def _part(meta: dict[str, Any], name: bytes, arrays: dict[str, Any]) -> Part:
     if meta["name"] != name:
         raise ValueError("another part's file")
-    entries = [(free, shallow, tuple(close), tuple(left)) for free, shallow, close, left in meta["entries"]]
+    entries = [PartEntry(free, shallow, tuple(close), tuple(left)) for free, shallow, close, left in meta["entries"]]
     imports = [(digest, entry) for digest, entry in meta["imports"]]
     rest = {key: meta[key] for key in _META if key not in ("entries", "imports")}
     # Kernels would be compiled once more for arrays that are not to be written.

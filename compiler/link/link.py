@@ -40,7 +40,7 @@ from ..vocab.encode import Encode
 from .cache import Parts
 from .call_tails import Opener
 from .numbering import Joined
-from .part import Cut, Part, entries_of
+from .part import Cut, Part, PartEntry, entries_of
 from .resolve import Resolve, near_decisions
 from .split import Entry, Split, split, stubs_in
 from .stubs import Apart, Stubs, find_stubs, refuse_shared
@@ -287,23 +287,22 @@ class _Linker:
         del with_stubs
         a = replace(a, ops=np.zeros((0, a.classes), np.int32))  # the largest array, and nothing below reads it
         cells = t.state_cell.copy()
-        cells[stubs.inside] = t.state_cell[0]  # nobody reads on here
+        cells[stubs.inside] = t.state_cell[0]  # inside of a stub nothing is read: the part that it stands for goes on
         t = t.but(state_cell=cells)
-        held = {q: called[number][2] for q, number in stubs.entry.items()}
+        close_of = {q: called[number].close for q, number in stubs.entry.items()}
         with self.budget.blaming(a.largest_rule):
-            closes, weight, due = close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, held)
+            closes, weight, due = close_arrays(t, self.vocab, rows, profiles, self.encode, self.budget, close_of)
             t = t.but(**closes)
         self.budget.check("")
         others = self.parts.values() if entries is None else None
-        imported = [c[3] for c in called]
-        cut = Cut(a, t, rows, stubs, entry, imported, self.whole.specials, others)
+        cut = Cut(a, t, rows, stubs, entry, [one.left for one in called], self.whole.specials, others)
         self.budget.check("")
         arrays = cut.arrays()
         exported = []
         for push, left in entry or ():
             _, free, shallow, _ = a.pushes[push]
             close = *max(_closed(t, weight, free), _closed(t, weight, shallow), key=itemgetter(1)), int(due[push])
-            exported.append((int(cut.state[free]), int(cut.state[shallow]), close, left))
+            exported.append(PartEntry(int(cut.state[free]), int(cut.state[shallow]), close, left))
         own_depth = a.soft_depth if a.modes == 1 else 1
         further = [self.parts[digest].depth for digest, _ in imports if self.parts[digest].modes == 1]
         part = Part(

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,14 +66,28 @@ GROUPS = {  # an array of each group of arrays whose numbers are of one kind; pr
 _LESS = np.array([{"forced_list": 2, "break": 1, "close_break": 1}.get(group, 0) for group in GROUPS])
 
 
+class PartEntry(NamedTuple):
+    """Where a part is entered, and what its callers have to know.
+
+    Attributes:
+        free, shallow: the states in mode 0 and in mode 1.
+        close: least weight and bound of the way out, and what is due of the frame (../lift/completion.py).
+        left: the R with which its frame is left.
+    """
+
+    free: int
+    shallow: int
+    close: tuple[int, int, int]
+    left: tuple[int, ...]
+
+
 @dataclass
 class Part:
     """A part.
 
     Attributes:
         arrays: see the top.
-        entries: per rule that can be called: state in mode 0, in mode 1, least weight and bound of the way out
-            and what is due of the frame (../lift/completion.py), and the R with which it is left.
+        entries: of every rule that can be called.
         imports: (digest of a unit, entry) of every stub.
         modes: 1 or 2.
         depth: most frames at a time, the first of imports among them; without bound where there are two modes.
@@ -84,7 +99,7 @@ class Part:
     """
 
     arrays: dict[str, np.ndarray]
-    entries: list[tuple[int, int, tuple[int, int, int], tuple[int, ...]]]
+    entries: list[PartEntry]
     imports: list[tuple[bytes, int]]
     modes: int
     depth: int

@@ -31,8 +31,8 @@ from .shapes import Objects, OpenKeys, Shape
 _MOST_VALUES, _MOST_OPENED = 64, 6
 """Values of one key that are compared pair by pair, and kinds of undeclared members; with more there is no register."""
 
-_MOST_PARTS = 256
-"""Alternatives into which others are cut so that they have no object in common."""
+_MOST_MEMBERS = 1024
+"""Members of all alternatives into which a union is cut; a hundred keys, any one of ten required, take a second."""
 
 
 def union_expr(writer: Rules, shapes: list[Shape], hint: str) -> Expr | None:
@@ -78,7 +78,7 @@ def _disjoint(objects: list[Objects]) -> list[Objects]:
 
     Of two such alternatives, one requires a key that the other may not have. While both are possible, this key was not
     read, so the first cannot end there. Of "requires a" and "requires b", the second becomes "requires b, has no a".
-    With more than `_MOST_PARTS` parts the union is returned as it was.
+    Where that makes more than `_MOST_MEMBERS`, the union is returned as it was.
     """
     earlier_required: dict[Objects, list[tuple[str, ...]]] = {}  # alternative that requires nothing → keys before
     parts: list[Objects] = []
@@ -87,7 +87,7 @@ def _disjoint(objects: list[Objects]) -> list[Objects]:
         pieces = [one]
         for required in earlier:
             pieces = [piece for whole in pieces for piece in _without(whole, required)]
-            if len(parts) + len(pieces) > _MOST_PARTS:
+            if (len(parts) + len(pieces)) * len(one.named) > _MOST_MEMBERS:
                 return objects
         earlier.append(one.required)
         parts += pieces
