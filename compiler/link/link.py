@@ -281,10 +281,10 @@ class _Linker:
         symbols = marks.narrow_symbol.copy()
         symbols[list(stubs.symbol)] = True
         with self.budget.blaming(a.largest_rule):
-            with_stubs = replace(a, marks=replace(marks, narrow_symbol=symbols))
-            t, rows, profiles, counts = lift(with_stubs, self.vocab, self.ends, self.budget, ahead)
+            t, rows, profiles, counts = lift(
+                replace(a, marks=replace(marks, narrow_symbol=symbols)), self.vocab, self.ends, self.budget, ahead
+            )
         near = near_decisions(a, t.state_cell, rows, self.vocab.longest) if marks.tools else None
-        del with_stubs
         a = replace(a, ops=np.zeros((0, a.classes), np.int32))  # the largest array, and nothing below reads it
         cells = t.state_cell.copy()
         cells[stubs.inside] = t.state_cell[0]  # inside of a stub nothing is read: the part that it stands for goes on

@@ -32,7 +32,7 @@ _MOST_VALUES, _MOST_OPENED = 64, 6
 """Values of one key that are compared pair by pair, and kinds of undeclared members; with more there is no register."""
 
 _MOST_MEMBERS = 1024
-"""Members of all alternatives into which a union is cut; a hundred keys, any one of ten required, take a second."""
+"""Members of all alternatives into which a union is cut: a hundred keys, one of ten required, take two seconds."""
 
 
 def union_expr(writer: Rules, shapes: list[Shape], hint: str) -> Expr | None:
