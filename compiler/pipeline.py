@@ -169,8 +169,10 @@ def compile_spec(
     clashes: list[MembersClash] = []
     with options.budget.ticking():
         while True:
+            clock.begin("schema")
+            assembled, spec = assembled_of(spec, options, known, _ruled_out(clashes))
             try:
-                compiled = _compile_spec(spec, tokenizer, stated, options, clock, known, clashes)
+                compiled = _compile_spec(spec, assembled, tokenizer, stated, options, clock)
                 compiled.report["chosen"] = None if choice is None else choice.why
                 return compiled
             except RefusedTools as refused:
@@ -217,20 +219,17 @@ def _without(spec: Spec, refused: RefusedTools, options: Options) -> Spec:
 
 def _compile_spec(
     spec: Spec,
+    assembled: Assembled,
     tokenizer: Tokenizer | None,
     stated: tuple[Sequence[str | int], int | None],
     options: Options,
     clock: Clock,
-    known: Known,
-    clashes: Sequence[MembersClash],
 ) -> Compiled:
     from toolc.runtime.format.meta import SKIPPED
 
     from .schema.branch_names import unions_of
     from .schema.defaults import defaults_of
 
-    clock.begin("schema")
-    assembled, spec = assembled_of(spec, options, known, _ruled_out(clashes))
     spec = with_strictness(spec, options.strict)
     tools = [
         {"name": tool.name, "pointer": tool.pointer, "description": tool.description}

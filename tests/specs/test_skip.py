@@ -85,6 +85,17 @@ def test_a_part_that_was_made_without_the_limit_is_left_out() -> None:
     assert [one["tool"] for one in made.report["skipped"]] == ["large"]
 
 
+def test_a_limit_and_a_refused_schema_leave_out_each_its_own_tool() -> None:
+    """Schemas are refused before parts are made; the tools that are left are numbered anew."""
+    tools = [MALFORMED, {**GOOD, "name": "first"}, LARGE, DANGLING, GOOD, {**LARGE, "name": "larger"}, ALSO]
+    limit = Budget(states=20_000)
+    made = compile_tools(tools, "builtin", options=skipping(protocol="hermes", budget=limit))
+    assert made.report["tools"] == ["first", "good", "also"]
+    errors = {one["tool"]: one["error"] for one in made.report["skipped"]}
+    schema, budget = "SchemaError", "BudgetError"
+    assert errors == {"malformed": schema, "dangling": schema, "large": budget, "larger": budget}
+
+
 def test_an_error_that_is_kept_holds_nothing_of_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[ToolcError] = []
     real = _Linker._refused
