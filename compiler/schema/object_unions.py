@@ -16,10 +16,12 @@ Invariants   the values are the same. The subsets of alternatives that keys leav
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from ..errors import UnsupportedError
 from ..ir import nodes as ir
 from ..ir.nodes import EMPTY, Expr, choice, optional, sequence
+from .absorb import absorbed
 from .atoms import ANY, Conj, both
 from .keywords import MAX_REGISTER_BITS, MAX_SUBSETS, REGISTER_KEYS, UNIONS
 from .member_automata import object_is_plain, subsets
@@ -30,6 +32,9 @@ from .shapes import Objects, OpenKeys, Shape
 
 _MOST_VALUES, _MOST_OPENED = 64, 6
 """Values of one key that are compared pair by pair, and kinds of undeclared members; with more there is no register."""
+
+_MANY = 8
+"""Alternatives of which those that others contain are left out, see `without_contained`."""
 
 _MOST_MEMBERS = 1024
 """Members of all alternatives into which a union is cut: a hundred keys, one of ten required, take two seconds."""
@@ -71,6 +76,26 @@ def union_expr(writer: Rules, shapes: list[Shape], hint: str) -> Expr | None:
         inside = sequence(inside, writer.blank, ends)
         options.append(inside if one.required or one.low else optional(inside))
     return writer.enclosed("{", choice(*options), "}")
+
+
+def without_contained(writer: Rules, shapes: list[Shape]) -> list[Shape]:
+    """The union without objects all of whose values are those of another alternative, whatever order keys stand in.
+
+    In declared order an alternative may be the only one in which some keys stand in an order of its own. It is kept,
+    then, unless there are so many alternatives that the automaton would have to know for each how far it was read.
+    """
+    objects = [shape for shape in shapes if isinstance(shape, Objects)]
+    if len(objects) < 2 or (writer.options.key_order != "any" and len(objects) < _MANY):
+        return shapes
+    if not all(object_is_plain(one) and one.key == ANY for one in objects):
+        return shapes
+    names = list(dict.fromkeys(name for one in objects for name, _ in one.named))
+    of_all_names: dict[Shape, Objects] = {}
+    for one in objects:
+        of_all_names.setdefault(_with_all_names(one, names), one)
+    check = partial(writer.budget.check, "")
+    kept = {of_all_names[one] for one in absorbed("object", tuple(of_all_names), check)}
+    return [shape for shape in shapes if not isinstance(shape, Objects) or shape in kept]
 
 
 def _disjoint(objects: list[Objects]) -> list[Objects]:

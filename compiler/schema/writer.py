@@ -28,7 +28,7 @@ from .common import KINDS, Closure, Common, Kind
 from .encoding import JSON_ENCODING, Encoding
 from .nodes import OBJECT
 from .object_rules import object_expr, subsets_fit
-from .object_unions import union_expr
+from .object_unions import union_expr, without_contained
 from .quoted_rules import quoted_string
 from .references import Document, draft_of
 from .report import Row, keyword_report
@@ -217,6 +217,8 @@ class LarkWriter(Rules):
         options: list[Expr] = []
         for kind, union in shapes.items():
             living = [shape for shape in union if self.normaliser.lives(shape)]
+            if kind == "object":
+                living = without_contained(self, living)
             joined = union_expr(self, living, hint) if kind == "object" else None
             if joined is not None:
                 options.append(joined)
