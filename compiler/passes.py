@@ -71,6 +71,10 @@ class Pass(Enum):
         "lift/walk_results.py",
         "What lies below a first byte is walked once for all states that share the transition on it.",
     )
+    BOUNDED_EQUIVALENCE = (
+        "lift/bounded_equivalence.py",
+        "States that differ only on texts longer than the tokens share their walks, as positions of a repetition.",
+    )
     COUNTER_INTERVALS = (
         "lift/counter_intervals.py",
         "One walk serves a run of counter values.",

@@ -31,6 +31,7 @@ SCHEMAS: dict[str, Any] = {
             "first": {"type": "string", "pattern": "^[a-z]+-[0-9]+$"},
             "again": {"type": "string", "pattern": "^[a-z]+-[0-9]+$"},
             "digits": {"type": "string", "pattern": "^[0-9]{12}$"},
+            "path": {"type": "string", "pattern": "^([a-z]{1,80}[/:])*[a-z]{1,30}$", "maxLength": 150},
             "when": {"type": "string", "format": "date-time"},
         },
         "additionalProperties": False,

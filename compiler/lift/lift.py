@@ -32,6 +32,7 @@ from ..pushdown.unique_rows import distinct_rows
 from ..terminals.offsets import offsets
 from ..terminals.pool import Pool, intern, room
 from . import comb
+from .bounded_equivalence import equivalent_states, no_equivalences
 from .breakpoints import interned, numbered
 from .cells import BY_LIMIT, Cells, Walks, joined, make_cells, no_cells
 from .chains import lead_to, longest_chain, pairs_beneath
@@ -103,9 +104,12 @@ class _Lift:
         units = self.words.units
         self.limit = np.full((automaton.state_row.size - 1, len(units.names)), UNKNOWN, np.int32)
         self.units = units_beside(units, automaton.symbol_class)
-        self.regions = Regions(self.machine, stays, self.units, self.words, self.limit, self.pieces, budget)
         self.ahead = ahead
         self.counts_on = self.ahead.some
+        self.equivalent = no_equivalences()
+        if Pass.BOUNDED_EQUIVALENCE.on and self.ahead.value.size:
+            self.equivalent = equivalent_states(self.machine, self.counts_on, vocab.longest, budget)
+        self.regions = Regions(self.machine, stays, self.units, self.words, self.limit, self.pieces, budget)
         self.tallest = 0
         self.walks = 0
 
@@ -226,7 +230,7 @@ class _Lift:
 
             def walk(at: int, to: int, rest: Walkable = rest) -> int:
                 return walk_states(
-                    self.machine, rest, sorted_, at, to, mode, self.ahead, specials, extra,
+                    self.machine, rest, sorted_, at, to, mode, self.ahead, self.equivalent, specials, extra,
                     self.pieces.memo, w.state, w.frames, self.lists.arrays, self.profiles.arrays, self.limits, found,
                 )  # fmt: skip
 

@@ -36,7 +36,7 @@ weather = compile_tools((files("toolc.tools_specs") / "weather.json").read_bytes
 for one in ("current_weather", "weather_stations"):  # the call of least cost is among them, and is not
     subset(weather, [one])
 texts = {"type": "array", "items": {"type": "string", "minLength": 2, "maxLength": 20}, "maxItems": 30}
-long = {"type": "string", "pattern": "^[a-z].*$", "maxLength": 64}
+long = {"type": "string", "pattern": "^[a-z]{1,80}[0-9].*$", "maxLength": 99}
 link = {"type": "string", "format": "uri"}
 ones = [{"type": "object", "properties": {"a": {"enum": [n]}, n: {"type": "string"}}, "required": [n]} for n in "xyz"]
 open_ = {"type": "object", "properties": {"a": {"type": "string"}}}
