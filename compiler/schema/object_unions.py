@@ -36,6 +36,9 @@ _MOST_VALUES, _MOST_OPENED = 64, 6
 _MANY = 8
 """Alternatives of which those that others contain are left out, see `without_contained`."""
 
+_MOST_NAMED = 1 << 14
+"""Alternatives times keys of which is looked up what each alternative allows."""
+
 _MOST_MEMBERS = 1024
 """Members of all alternatives into which a union is cut: a hundred keys, one of ten required, take two seconds."""
 
@@ -90,6 +93,8 @@ def without_contained(writer: Rules, shapes: list[Shape]) -> list[Shape]:
     if not all(object_is_plain(one) and one.key == ANY for one in objects):
         return shapes
     names = list(dict.fromkeys(name for one in objects for name, _ in one.named))
+    if len(objects) * len(names) > _MOST_NAMED:
+        return shapes
     of_all_names: dict[Shape, Objects] = {}
     for one in objects:
         of_all_names.setdefault(_with_all_names(one, names), one)
