@@ -97,7 +97,11 @@ def without_contained(writer: Rules, shapes: list[Shape]) -> list[Shape]:
         return shapes
     of_all_names: dict[Shape, Objects] = {}
     for one in objects:
-        of_all_names.setdefault(_with_all_names(one, names), one)
+        writer.budget.check("")
+        try:
+            of_all_names.setdefault(_with_all_names(one, names), one)
+        except UnsupportedError:  # a pattern that cannot be applied to a name: nobody asks for that otherwise
+            return shapes
     check = partial(writer.budget.check, "")
     kept = {of_all_names[one] for one in absorbed("object", tuple(of_all_names), check)}
     return [shape for shape in shapes if not isinstance(shape, Objects) or shape in kept]

@@ -277,3 +277,13 @@ def test_alternatives_that_no_other_contains_are_kept() -> None:
         for n in range(9):
             assert stepped(held, json.dumps({f"g{n}.{k}": "yes" for k in range(6)})), n
         assert not stepped(held, json.dumps({"g3.0": "yes", "g4.0": "yes"}))
+
+
+def test_a_pattern_that_python_cannot_apply_refuses_no_union() -> None:
+    from toolc.compiler import compile_schema
+
+    closed = {"type": "object", "additionalProperties": False}
+    ends = {**closed, "patternProperties": {"(?<!\\.exe|\\.so)$": {"type": "integer"}}}
+    schema = {"anyOf": [ends, *({**closed, "properties": {f"a{n}": {"type": "string"}}} for n in range(1, 8))]}
+    held = compile_schema(schema, "builtin").bundle
+    assert stepped(held, '{"a1": "x"}') and stepped(held, '{"other": 1}') and not stepped(held, '{"b.exe": 1}')
