@@ -106,9 +106,9 @@ class _Lift:
         self.units = units_beside(units, automaton.symbol_class)
         self.ahead = ahead
         self.counts_on = self.ahead.some
-        self.equivalent = no_equivalences()
+        self.representative = no_equivalences()
         if Pass.BOUNDED_EQUIVALENCE.on and self.ahead.value.size:
-            self.equivalent = equivalent_states(self.machine, self.counts_on, vocab.longest, budget)
+            self.representative = equivalent_states(self.machine, self.counts_on, vocab.longest, budget)
         self.regions = Regions(self.machine, stays, self.units, self.words, self.limit, self.pieces, budget)
         self.tallest = 0
         self.walks = 0
@@ -230,7 +230,7 @@ class _Lift:
 
             def walk(at: int, to: int, rest: Walkable = rest) -> int:
                 return walk_states(
-                    self.machine, rest, sorted_, at, to, mode, self.ahead, self.equivalent, specials, extra,
+                    self.machine, rest, sorted_, at, to, mode, self.ahead, self.representative, specials, extra,
                     self.pieces.memo, w.state, w.frames, self.lists.arrays, self.profiles.arrays, self.limits, found,
                 )  # fmt: skip
 

@@ -19,7 +19,7 @@ from .slice_simulation import new_pairs
 from .slices import COPIED, DEAD, URI, unit_automata
 from .token_costs import Memo
 from .trie import count_before, cut
-from .walk import Walkable, bytes_below, packed_places
+from .walk import Walkable, longest_rests, packed_places
 
 # In the place of a slice:
 PLAIN = -2  # tokens of plain bytes
@@ -65,7 +65,7 @@ class Words:
             own,
             children_of(order, skip, vocab.node_byte),
             self._packed(order, skip, own),
-            bytes_below(order, skip, vocab.node_byte, vocab.node_depth),
+            longest_rests(order, skip, vocab.node_byte, vocab.node_depth),
         )
         self._rest: dict[int, Walkable] = {}
         self._memos: list[Memo] = []
@@ -123,10 +123,10 @@ class Words:
             own = self._own(s)
             order, skip = self._part(own, self._alive(s) if s >= STRAYS_TOO else _ANY)
             children = children_of(order, skip, self.vocab.node_byte)
-            below = bytes_below(order, skip, self.vocab.node_byte, self.vocab.node_depth)
+            rests = longest_rests(order, skip, self.vocab.node_byte, self.vocab.node_depth)
             packed = self._packed(order, skip, own)
             known = self._rest[s] = self.whole._replace(
-                order=order, skip=skip, own=own, children=children, packed=packed, below=below
+                order=order, skip=skip, own=own, children=children, packed=packed, longest_rest=rests
             )
         return known
 

@@ -21,7 +21,7 @@ from toolc.runtime.format.ops import ACTION_BITS, ACTION_MASK, KIND_BITS, KIND_M
 from toolc.runtime.jit.memory import BARE, kernel, largest_in
 
 from ..terminals.pool import intern, room
-from .bounded_equivalence import alike
+from .bounded_equivalence import representative_op
 from .children import Children, next_child
 from .counter_intervals import descend_counting
 from .walk_results import HEAD, intern_piece, piece_at
@@ -61,7 +61,8 @@ class Walkable(NamedTuple):
     children: see children.py;  packed int64 [n, 2]: what a walk wants of a place, side by side: skip, byte << 32,
     depth << 40, 1 << 62 where a token of the part ends, and less than 0 where all bytes below it are calm (`is_calm`)
     or a token ends there and those below that are not are control characters; the node, and 1 + that token << 32, 0
-    where there is none or several;  below int32 [256]: by first byte, how many bytes follow it at most.
+    where there is none or several;  longest_rest int32 [256]: by first byte, how many bytes
+    of a token follow it at most.
     """
 
     order: np.ndarray
@@ -73,7 +74,7 @@ class Walkable(NamedTuple):
     own: np.ndarray
     children: Children
     packed: np.ndarray
-    below: np.ndarray
+    longest_rest: np.ndarray
 
 
 @kernel(**BARE)
@@ -105,8 +106,8 @@ def packed_places(order, skip, node_byte, node_depth, token_offset, tokens, own)
 
 
 @kernel()
-def bytes_below(order, skip, node_byte, node_depth):  # type: ignore[no-untyped-def]
-    """How many bytes follow each first byte at most: int32 [256]."""
+def longest_rests(order, skip, node_byte, node_depth):  # type: ignore[no-untyped-def]
+    """How many bytes of a token follow each first byte at most: int32 [256]."""
     out = np.zeros(256, np.int32)
     i = np.int64(0)
     while i < order.size:
@@ -332,12 +333,13 @@ def _mark_changes(below, parts, c, last, changes):  # type: ignore[no-untyped-de
 
 @kernel(**BARE)
 def walk_states(  # type: ignore[no-untyped-def]
-    m, t, jobs, at, end, mode, ahead, equivalent, specials, extra, memo, st, frames, lists, profiles, limits, out
+    m, t, jobs, at, end, mode, ahead, representative, specials, extra, memo, st, frames, lists, profiles, limits, out
 ):
     """Rows of states.
 
     What lies below a first byte depends on nothing but the op on that byte, where no counter meets a threshold: it
-    is walked once for all states of a call that share the op, as states of one gap between values do. Where a
+    is walked once for all states of a call that share the op, as states of one gap between values do, or whose ops lead
+    to states that are equivalent on what can follow (bounded_equivalence.py). Where a
     counter is looked at, a walk is shared by all values that are farther from the next threshold than it counted;
     nearer ones share another one, below the first bytes that come so far (counter_intervals.py). What such a
     walk finds is a piece; states of equal pieces have equal results (walk_results.py).
@@ -345,7 +347,7 @@ def walk_states(  # type: ignore[no-untyped-def]
     Args:
         jobs: int32 [·, 2]: state and counter; those from number ``at`` to ``end`` are walked.
         ahead: `Ahead` of the states (reachable_thresholds.py).
-        equivalent: see `equivalent_states` (bounded_equivalence.py).
+        representative: see `equivalent_states` (bounded_equivalence.py).
         specials: int32 [·, 2]: symbol and token of the special tokens, which no trie holds.
         extra: int32 [·]: the piece of tokens that a job adds as they are, -1 for none.
         memo: see `Memo`.
@@ -401,7 +403,8 @@ def walk_states(  # type: ignore[no-untyped-def]
                     last3 += 1
                 continue
             place, x = firsts[nth, 0], firsts[nth, 1]
-            op = alike(equivalent, np.int64(m.ops[row, m.symbol_class[x]]), np.int64(t.below[x]))
+            op = np.int64(m.ops[row, m.symbol_class[x]])
+            op = representative_op(representative, op, np.int64(t.longest_rest[x]))
             slot, shared = _look_up(memo, low, high, op << 8 | x, c)
             if slots[slot, 0] == memo.round_[0] << 40 | op << 8 | x:
                 n, until = slots[slot, 2] & 0xFFFFFFFF, slots[slot, 2] >> 32

@@ -21,7 +21,7 @@ from functools import partial
 from ..errors import UnsupportedError
 from ..ir import nodes as ir
 from ..ir.nodes import EMPTY, Expr, choice, optional, sequence
-from .absorb import absorbed
+from .absorb import MOST, absorbed
 from .atoms import ANY, Conj, both
 from .keywords import MAX_REGISTER_BITS, MAX_SUBSETS, REGISTER_KEYS, UNIONS
 from .member_automata import object_is_plain, subsets
@@ -34,10 +34,10 @@ _MOST_VALUES, _MOST_OPENED = 64, 6
 """Values of one key that are compared pair by pair, and kinds of undeclared members; with more there is no register."""
 
 _MANY = 8
-"""Alternatives of which those that others contain are left out, see `without_contained`."""
+"""In declared order contained alternatives are left out from this many objects on, see `without_contained`."""
 
 _MOST_NAMED = 1 << 14
-"""Alternatives times keys of which is looked up what each alternative allows."""
+"""Most alternatives times keys for which `without_contained` looks up values."""
 
 _MOST_MEMBERS = 1024
 """Members of all alternatives into which a union is cut: a hundred keys, one of ten required, take two seconds."""
@@ -82,28 +82,29 @@ def union_expr(writer: Rules, shapes: list[Shape], hint: str) -> Expr | None:
 
 
 def without_contained(writer: Rules, shapes: list[Shape]) -> list[Shape]:
-    """The union without objects all of whose values are those of another alternative, whatever order keys stand in.
+    """The union without each object whose values another one all allows; the order of keys does not count.
 
-    In declared order an alternative may be the only one in which some keys stand in an order of its own. It is kept,
-    then, unless there are so many alternatives that the automaton would have to know for each how far it was read.
+    Where order is free nothing is lost. In declared order the orders are lost that such an object alone declares, so it
+    is left out of `_MANY` objects or more only: their automaton would track a position in each of them. If an object
+    counts its members or says what keys must be like, the union is returned as it was.
     """
     objects = [shape for shape in shapes if isinstance(shape, Objects)]
-    if len(objects) < 2 or (writer.options.key_order != "any" and len(objects) < _MANY):
+    if len(objects) < 2 or (len(objects) < _MANY and not may_have_register(writer)):
         return shapes
     if not all(object_is_plain(one) and one.key == ANY for one in objects):
         return shapes
     names = list(dict.fromkeys(name for one in objects for name, _ in one.named))
-    if len(objects) * len(names) > _MOST_NAMED:
+    if len(objects) > MOST or len(objects) * len(names) > _MOST_NAMED:
         return shapes
-    of_all_names: dict[Shape, Objects] = {}
+    first_with: dict[Shape, Objects] = {}
     for one in objects:
         writer.budget.check("")
         try:
-            of_all_names.setdefault(_with_all_names(one, names), one)
+            first_with.setdefault(_with_all_names(one, names), one)
         except UnsupportedError:  # a pattern that cannot be applied to a name: nobody asks for that otherwise
             return shapes
     check = partial(writer.budget.check, "")
-    kept = {of_all_names[one] for one in absorbed("object", tuple(of_all_names), check)}
+    kept = {first_with[one] for one in absorbed("object", tuple(first_with), check)}
     return [shape for shape in shapes if not isinstance(shape, Objects) or shape in kept]
 
 
@@ -148,7 +149,7 @@ def _without(shape: Objects, required: tuple[str, ...]) -> list[Objects]:
 
 
 def _with_all_names(shape: Objects, names: list[str]) -> Objects:
-    """The object with all of some keys declared: with the value that they have as undeclared ones, or as missing."""
+    """The object with all of some keys declared: with the value that they have as undeclared ones, or None."""
     own = dict(shape.named)
     return replace(shape, named=tuple((name, own[name] if name in own else _opened(shape, name)) for name in names))
 

@@ -287,3 +287,14 @@ def test_a_pattern_that_python_cannot_apply_refuses_no_union() -> None:
     schema = {"anyOf": [ends, *({**closed, "properties": {f"a{n}": {"type": "string"}}} for n in range(1, 8))]}
     held = compile_schema(schema, "builtin").bundle
     assert stepped(held, '{"a1": "x"}') and stepped(held, '{"other": 1}') and not stepped(held, '{"b.exe": 1}')
+
+
+def test_few_alternatives_keep_their_own_order() -> None:
+    """All values of the second are values of the first; in declared order it alone allows b before a."""
+    from toolc.compiler import compile_schema
+
+    keys = {"a": INTEGER, "b": INTEGER}
+    contained = {"properties": dict(reversed(keys.items())), "required": ["b"]}
+    schema = {"anyOf": [{"type": "object", **one, **CLOSED} for one in ({"properties": keys}, contained)]}
+    held = compile_schema(schema, "builtin").bundle
+    assert stepped(held, '{"a": 1, "b": 2}') and stepped(held, '{"b": 2, "a": 1}')
