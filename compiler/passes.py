@@ -107,6 +107,10 @@ class Pass(Enum):
         "link/definitions.py",
         "A large object inside of arguments is compiled by itself: several tools may have it.",
     )
+    LARGE_STRINGS = (
+        "link/large_strings.py",
+        "A large pattern in quotes is compiled by itself: several tools may have it.",
+    )
     TOOL_GROUPS = (
         "link/tool_groups.py",
         "The arguments of some tools are compiled together.",

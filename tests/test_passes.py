@@ -59,7 +59,7 @@ def tools(count: int) -> list[dict[str, Any]]:
         {"type": "integer"},
         {"type": "array", "items": {"type": "boolean"}, "maxItems": 5},
         {"enum": ["one", "two", "twelve"]},
-        {"type": "string", "pattern": "^[é-ü]{1,9}$"},
+        {"type": "string", "pattern": "^[é-ü]{1,9}(:[a-z]{0,63}){4}$"},
     ]
     return [
         {

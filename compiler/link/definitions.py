@@ -16,34 +16,38 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from ..budget import look
 from ..grammar.analysis import inner_first, leaves
-from ..ir.nodes import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence
+from ..ir.nodes import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
+from .large_strings import QUOTE, begins_with_quote
 
 WORTH = 100
 """Literals, patterns and names from which on a rule is a definition."""
 
 
 def definitions(
-    grammar: Grammar, refs: Mapping[str, list[str]], bracketed: Callable[[str], bool], but: Collection[str]
-) -> list[str]:
+    grammar: Grammar, refs: Mapping[str, list[str]], bracketed: Callable[[str], bool], but: Collection[str],
+    strings: Collection[str] = (),
+) -> list[str]:  # fmt: skip
     """The rules of a grammar that are definitions.
 
     Args:
         refs: the rules that each rule names.
         bracketed: whether a rule is one group in brackets.
         but: rules that are parts already, or cannot be.
+        strings: rules that are large strings in quotes.
 
     Raises BudgetError: it took too many seconds.
     """
     rules = grammar.rules
-    if sum(len(leaves(expr)) for expr in rules.values()) < WORTH:
+    if not strings and sum(len(leaves(expr)) for expr in rules.values()) < WORTH:
         return []
     order = inner_first(refs)
-    apart = _counted(rules, refs) | _Openers(rules, order, bracketed).shared()
+    apart = _counted(rules, refs) | _Openers(rules, order, lambda rule: rule in strings or bracketed(rule)).shared()
     found: dict[str, None] = {}
     for rule in order:
-        if rule in rules and rule not in but and rule not in apart and bracketed(rule):
-            if _is_large(rules, refs, rule, found):
-                found[rule] = None
+        if rule not in rules or rule in but or rule in apart:
+            continue
+        if rule in strings or (bracketed(rule) and _is_large(rules, refs, rule, found)):
+            found[rule] = None
     return list(found)
 
 
@@ -111,13 +115,14 @@ class _Openers:
         if isinstance(first, bytes):
             return first
         opening = next(iter(leaves(self._rules[first])))
-        assert isinstance(opening, Literal)
-        return opening.data[:1]
+        return opening.data[:1] if isinstance(opening, Literal) else QUOTE
 
     def _firsts(self, expr: Expr) -> frozenset[str | bytes]:
         """Names of the bracketed rules, and the first bytes of the literals, with which an expression may begin."""
         if isinstance(expr, Literal):
             return frozenset([expr.data[:1]])
+        if isinstance(expr, Terminal):
+            return frozenset([QUOTE] if begins_with_quote(expr.regex) else [])
         if isinstance(expr, Ref):
             return self._known.get(expr.name, frozenset())  # none of a rule that recurs through this one
         if isinstance(expr, Repeat):

@@ -28,6 +28,7 @@ from .call_tails import Opener, named, with_tails
 from .canonical import add_signatures, merged
 from .definitions import definitions
 from .digests import digest_of
+from .large_strings import QUOTE, with_large_strings
 
 STUB = 255  # the byte around a stub's number
 DIGITS = b"0123456789abcdefghijklmnopqrstuvwxyz"  # of these numbers
@@ -131,7 +132,11 @@ def written_number(number: int) -> bytes:
 
 class _Splitter:
     def __init__(self, grammar: Grammar, tails: Mapping[str, tuple[Opener, ...]]) -> None:
-        self.grammar = grammar
+        self.given = grammar
+        self.grammar, self.strings = (
+            with_large_strings(grammar) if Pass.LARGE_STRINGS.on else (grammar, frozenset[str]())
+        )
+        grammar = self.grammar
         self.tails = tails
         self.apart = grammar.apart
         self.refs: dict[str, list[str]] = {root: [] for root in self.apart}
@@ -223,10 +228,13 @@ class _Splitter:
         if Pass.DEFINITIONS.on:
             bracketed = partial(_bracketed, self.grammar)
             but = but | self.member.keys() | self.circular
-            self.member.update({rule: (rule,) for rule in definitions(self.grammar, self.refs, bracketed, but)})
+            found = definitions(self.grammar, self.refs, bracketed, but, self.strings)
+            self.member.update({rule: (rule,) for rule in found})
 
     def _openers(self, rule: str) -> tuple[Opener, ...]:
         """The symbols that a rule of a part begins with."""
+        if rule in self.strings:
+            return (QUOTE,)
         return self.tails[rule] if rule in self.tails else (_opener(self.grammar.rules[rule]),)
 
     def _reached(self, roots: Iterable[str], opaque: Mapping[str, object]) -> set[str]:
@@ -273,7 +281,7 @@ class _Splitter:
         groups: list[str] = []
         imports: dict[Entry, int] = {}
         for rule in sorted(kept, key=self.place.__getitem__):
-            grouped = rule in self.grammar.groups
+            grouped = rule in self.grammar.groups and (rule not in self.strings or rule in opaque or rule in own)
             if rule in self.apart:
                 closed = self.apart[rule][0].grammar
                 number = imports.setdefault(self._apart(rule), len(imports))
@@ -296,7 +304,7 @@ class _Splitter:
     def _apart(self, rule: str) -> Entry:
         """A unit of what stands apart; it is the same in all grammars."""
         closed, origin = self.apart[rule]
-        kept = f"{__name__} {Pass.DEFINITIONS.on}"
+        kept = f"{__name__} {Pass.DEFINITIONS.on} {Pass.LARGE_STRINGS.on}"
         known = closed.kept.get(kept)
         if known is None:
             own = closed.grammar.rules
@@ -329,7 +337,7 @@ class _Splitter:
             below = [unit + b"%d" % entry for unit, entry in imports]
             digest = digest_of(whole, [repr(called).encode(), *below])
             if digest not in self.units:  # else the same under other names
-                alone = partial(_alone, self.grammar, dict(self.tails), entries, called)
+                alone = partial(_alone, self.given, dict(self.tails), entries, called)
                 self.units[digest] = Unit(whole, imports, called, alone, digest, self._recurs(entries))
             self.unit_of[entries] = digest
         return digest
