@@ -207,7 +207,8 @@ class _Linker:
                 from .workers import spread
 
                 errors = (ToolcError, Apart, MembersClash)
-                failed = spread(missing[n:], self.parts, self._unit, self._keep, errors, hands, seconds, self.budget)
+                how = hands, seconds, self.budget, self._skip
+                failed |= spread(missing[n:], self.parts, self._unit, self._keep, errors, *how)
                 hands = 1
 
     def _refused(self) -> RefusedTools:

@@ -40,7 +40,7 @@ _PATIENCE = 0.005  # seconds after which a thread that has ended is not counted 
 
 def spread(
     units: Sequence[Work], parts: dict[bytes, Part], make: Callable[[Work], Part], keep: Callable[[Work, Part], None],
-    errors: tuple[type[Exception], ...], jobs: int | None, seconds: float, budget: Budget,
+    errors: tuple[type[Exception], ...], jobs: int | None, seconds: float, budget: Budget, go_on: bool = False,
 ) -> dict[bytes, Exception]:  # fmt: skip
     """Let workers make parts if that is worth it here; returns the errors that they met, by the digest of the unit.
 
@@ -53,6 +53,7 @@ def spread(
         jobs: most workers; None: one for each core, but none in a process that is itself a worker.
         seconds: that a unit takes, about.
         budget: of the compile; each worker has the rest of its time.
+        go_on: whether an error ends nothing but its unit: all others are made, but for those that import it.
     """
     most = min(jobs or (cores() if parent_process() is None else 1), len(units))
     count = 1
@@ -60,7 +61,7 @@ def spread(
         count += 1
     if count == 1 or not _may_fork():
         return {}
-    pool = _Pool(units, parts, make, errors, budget)
+    pool = _Pool(units, parts, make, errors, budget, go_on)
     try:
         while len(pool.workers) < count and pool.fork():
             if len(pool.workers) == 1 and not _is_alone():
@@ -109,9 +110,10 @@ class _Worker:
 class _Pool:
     def __init__(
         self, units: Sequence[Work], parts: dict[bytes, Part], make: Callable[[Work], Part],
-        errors: tuple[type[Exception], ...], budget: Budget,
+        errors: tuple[type[Exception], ...], budget: Budget, go_on: bool,
     ) -> None:  # fmt: skip
         self.units, self.parts, self.make, self.errors, self.budget = units, parts, make, errors, budget
+        self.go_on = go_on
         self.workers: list[_Worker] = []
         self.todo = list(range(len(units)))
         self.failed: dict[int, Exception] = {}
@@ -167,7 +169,7 @@ class _Pool:
                 self._hand(worker)
 
     def _hand(self, worker: _Worker) -> None:
-        first_error = min(self.failed, default=len(self.units))
+        first_error = len(self.units) if self.go_on else min(self.failed, default=len(self.units))
         for number in self.todo:
             imported = self._imported(self.units[number])
             if number < first_error and imported is not None:

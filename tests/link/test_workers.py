@@ -155,6 +155,26 @@ def errors() -> None:
     assert refused(SPEC, 2, budget=Budget(seconds=1e-9))["error"] == "BudgetError"
 
 
+def skipped() -> None:
+    """Where tools that fail are left out, workers make those behind them, too, and none is made again to say why."""
+    wide = [tool(f"wide_{k}", {"properties": {k: {"pattern": "^(a|b)*a(a|b){9}$"}}, "required": [k]}) for k in "xy"]
+    spec = [*SPEC[:3], wide[0], *SPEC[3:], wide[1], tool("fine", CYRILLIC)]
+    options: dict[str, Any] = {"budget": Budget(pattern_states=100), "skip": True}
+    one = digest(spec, 1, **options)
+    assert [each["tool"] for each in one[1]["skipped"]] == ["wide_x", "wide_y"]
+    forked = eager()
+    parent, make, made = os.getpid(), link._Linker._unit, list[str]()
+
+    def noting(linker: link._Linker, unit: Any) -> Any:
+        if os.getpid() == parent:
+            made.append(unit.origin)
+        return make(linker, unit)
+
+    link._Linker._unit = noting  # type: ignore[method-assign]
+    assert digest(spec, 2, **options) == one and forked
+    assert len(made) == 1, made
+
+
 def lost() -> None:
     one = digest(SPEC, 1)
     forked = eager()
@@ -219,7 +239,7 @@ def reads_once() -> None:
     assert forked and one is not None and one._tokenizer is not None and one._kept
 
 
-@pytest.mark.parametrize("body", [equal, errors, lost, bugs, interrupted, threaded, unneeded, reads_once])
+@pytest.mark.parametrize("body", [equal, errors, skipped, lost, bugs, interrupted, threaded, unneeded, reads_once])
 def test_workers(body: Callable[[], None], tmp_path: Path) -> None:
     alone(body, tmp_path)
 
