@@ -117,7 +117,7 @@ def _schema_options(command: Command) -> Command:
             type=click.Choice(WORDS["key_order"]),
             default="declared",
             show_default=True,
-            help="Keys of objects as the schema lists them, or in every order where there are at most 10.",
+            help="Keys of objects as the schema lists them, or in every order.",
         ),
         click.option(
             "--digits", type=click.IntRange(*LIMITS["digits"]), help="Most digits before and after the point."

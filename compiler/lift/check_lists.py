@@ -28,23 +28,29 @@ from ..budget import Budget
 from ..pushdown.member_marks import MembersClash
 from .register_rules import NEVER, PASSES, Frames, Rules, Test
 
-_QUOTE, _OPENER = ord('"'), ord("{")
+_QUOTE = ord('"')
 
 
 class _Quotes:
     """Where a vocabulary has quotes; one of each (`Vocab.once`).
 
     Attributes:
-        key_behind_brace: see `reads_members_at_once`.
+        member_behind_bracket: see `reads_members_at_once`.
     """
 
     def __init__(self, vocab: Vocab) -> None:
         self.vocab = vocab
-        place = np.flatnonzero(vocab.token_bytes == _OPENER)
-        end = vocab.token_offset[np.searchsorted(vocab.token_offset, place, side="right")]
         text = vocab.token_bytes.tobytes()
-        behind = {text[begin:stop] for begin, stop in zip(place.tolist(), end.tolist(), strict=True)}
-        self.key_behind_brace = any(one.count(b'"') + one.count(b"'") > 1 for one in behind)
+
+        def behind(opener: str) -> set[bytes]:
+            """The ends of tokens from an opening bracket on."""
+            place = np.flatnonzero(vocab.token_bytes == ord(opener))
+            end = vocab.token_offset[np.searchsorted(vocab.token_offset, place, side="right")]
+            return {text[begin:stop] for begin, stop in zip(place.tolist(), end.tolist(), strict=True)}
+
+        self.member_behind_bracket = any(one.count(b'"') + one.count(b"'") > 1 for one in behind("{")) or any(
+            one.count(b'"') > 1 for one in behind("[")
+        )
         self._below: dict[tuple[int, ...], np.ndarray] = {}
 
     def below(self, quotes: tuple[int, ...]) -> np.ndarray:
@@ -59,8 +65,9 @@ class _Quotes:
 
 
 def reads_members_at_once(vocab: Vocab) -> bool:
-    """Whether some token holds an opening brace and, behind it, two quotes: it could read a key of what it opens."""
-    return vocab.once(_Quotes).key_behind_brace
+    """Whether some token holds an opening bracket and, behind it, two quotes: it could read a key of the object that it
+    opens, or an item of the array. Items in single quotes have no registers."""
+    return vocab.once(_Quotes).member_behind_bracket
 
 
 class _Asked(NamedTuple):

@@ -74,8 +74,8 @@ class MemberWays:
         for q, edges in self._edges.items():
             for _, to in edges:
                 before[to].append(q)
-        self._steps = {bit: _distances(before, behind) for bit, behind in self._behind.items()}
-        self._next: dict[int, list[int]] = defaultdict(list)  # state → bits of the members whose keys may come next
+        self._steps = {bit: _distances(before, self._behind[bit]) for bit in sorted(self._behind)}
+        self._next: dict[int, list[int]] = defaultdict(list)  # state → members whose keys may come next, ascending bits
         for bit, steps in self._steps.items():
             for q in steps:
                 self._next[q].append(bit)
@@ -118,8 +118,9 @@ class MemberWays:
         if self.due == NEVER or state not in self.inside or (before == NEVER and state in self._exits):
             return before
         takes = [self._steps[bit][state] + self._over[bit] for bit in self._required(self._next[state])]
-        if not takes:  # the object may not be empty, whatever it has
-            takes = [self._steps[bit][state] + self._rest(bit, bound) for bit in self._next[state]]
+        if not takes and self._next[state]:  # the object may not be empty; the way list leads to its first member
+            first = self._next[state][0]
+            takes = [self._steps[first][state] + self._rest(first, bound)]
         return min(NEVER, max([0 if before == NEVER else before, *takes]))
 
     def _least(self, state: int, bound: np.ndarray) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..ir.nodes import EMPTY, Expr, optional, repeated, sequence
+from ..ir.nodes import EMPTY, Expr, choice, member, optional, repeated, sequence
 from ..ir.printer import text_of
 from .atoms import NEVER, Conj
 from .machine_rules import machine_expr
@@ -47,6 +47,8 @@ def array_expr(writer: Rules, shape: Arrays, hint: str) -> Expr:
         assert value is not None
         return writer.value(value, hint)
 
+    if _may_have_register(writer) and (strings := writer.normaliser.different_strings(shape)) is not None:
+        return _by_register(writer, shape, strings, hint)
     items = Items(writer.comma, writer.blank, one)
     if not array_is_plain(shape):
         return writer.enclosed("[", _by_states(writer, shape, items, hint), "]")
@@ -55,6 +57,24 @@ def array_expr(writer: Rules, shape: Arrays, hint: str) -> Expr:
         return bracketed(writer, "[", [], "]")
     inside = sequence(inside, writer.blank)
     return writer.enclosed("[", optional(inside) if low == 0 else inside, "]")
+
+
+def _may_have_register(writer: Rules) -> bool:
+    """Whether a register may keep which items an array has, as they are written in double quotes."""
+    options = writer.options
+    return options.registers and writer.place_of_rule not in options.ruled_out and not writer.encoding.quotes
+
+
+def _by_register(writer: Rules, shape: Arrays, strings: list[str], hint: str) -> Expr:
+    """An array as a loop over its items; marks behind them keep each at most once.
+
+    The shortest one has the first bit: an array that is closed in a hurry has it.
+    """
+    shortest_first = enumerate(sorted(strings, key=len))
+    options = [sequence(constant_expr(writer, one), member(n, False)) for n, one in shortest_first]
+    one = writer.rule(choice(*options), hint if hint.endswith("_item") else f"{hint}_item", None)
+    inside = sequence(one, repeated(sequence(writer.comma, one), 0, None), writer.blank)
+    return writer.enclosed("[", inside if shape.low else optional(inside), "]")
 
 
 def items_expr(writer: Rules, shape: Arrays, items: Items, hint: str) -> Expr:

@@ -24,6 +24,7 @@ from .discriminator import Discriminators
 from .disjoint import not_told_apart
 from .evaluate import holds_atom, search
 from .formulas import formula
+from .keywords import MAX_REGISTER_BITS, REGISTER_KEYS
 from .member_automata import Machine, array_is_plain, item_choices, member_choices, object_is_plain
 from .merge import merge
 from .multiples import few_multiples, multiples_machine
@@ -586,13 +587,23 @@ class Normaliser:
             return all(self.alive(value) for name, value in shape.named if name in needed)
         if isinstance(shape, Arrays):
             if not array_is_plain(shape):
-                return self.array_machine(shape) is not None
+                return self.different_strings(shape) is not None or self.array_machine(shape) is not None
             if shape.low > len(shape.prefix) and not self.alive(shape.rest):
                 return False
             return all(self.alive(item) for item in shape.prefix[: shape.low])
         return not isinstance(shape, Strings) or not shape.patterns or some_string(shape)
 
     # -- arrays and objects by states
+
+    def different_strings(self, shape: Arrays) -> list[str] | None:
+        """The strings of an array of which each may stand once, if a register is worth it; None of other arrays."""
+        if shape.unique is None or not shape.unique.positive or shape.needs or shape.prefix or shape.low > 1:
+            return None
+        listed = self.finite(shape.rest, MAX_REGISTER_BITS)
+        if listed is None or len(listed) <= REGISTER_KEYS or (shape.high is not None and shape.high < len(listed)):
+            return None
+        strings = [one.value for one in listed if isinstance(one.value, str)]
+        return strings if len(strings) == len(listed) else None
 
     def array_machine(self, shape: Arrays) -> Machine | None:
         """The automaton of an array that is not plain; None if it has no value."""
@@ -624,8 +635,8 @@ class Normaliser:
         """Whether a concrete value satisfies a conj."""
         return one is not None and all(holds_atom(literal, value, self.parts) for literal in one)
 
-    def finite(self, one: Conj) -> list[Constant] | None:
-        """The values of a conj if they are few, else None."""
+    def finite(self, one: Conj, most: int = MAX_VALUES) -> list[Constant] | None:
+        """The values of a conj if they are so few, else None."""
         if one is None:
             return []
         found: dict[object, Constant] = {}
@@ -634,14 +645,14 @@ class Normaliser:
                 if isinstance(shape, Constants):
                     found.update((constant.key, constant) for constant in shape.values)
                 elif isinstance(shape, Numbers) and shape.integral and shape.low is not None and shape.high is not None:
-                    if shape.high - shape.low > MAX_VALUES:
+                    if shape.high - shape.low > most:
                         return None
                     for value in range(int(shape.low), int(shape.high) + 1):
                         if self.holds_all(one, value):
                             found[freeze(value)] = Constant(freeze(value), value)
                 else:
                     return None
-        return list(found.values()) if len(found) <= MAX_VALUES else None
+        return list(found.values()) if len(found) <= most else None
 
     def blamed(self, one: tuple[Literal, ...]) -> list[tuple[Literal, ...]]:
         """What explains why a conj is empty: itself, what it needs, what that needs, and so on to the innermost."""

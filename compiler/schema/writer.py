@@ -46,8 +46,11 @@ _MOST_COMMONS = 16
 def schema_to_lark(
     schema: Any, options: SchemaOptions | None = None, budget: Budget | None = None
 ) -> tuple[str, LarkWriter]:
-    """A whole grammar for one schema: its text, and the writer with what it learned."""
-    writer = LarkWriter(options or SchemaOptions(), budget)
+    """A whole grammar for one schema: its text, and the writer with what it learned.
+
+    A grammar knows no registers.
+    """
+    writer = LarkWriter(replace(options or SchemaOptions(), registers=False), budget)
     start = Ref(writer.add(schema))
     return rules_text({"start": start}) + writer.text(), writer
 

@@ -215,13 +215,24 @@ def test_other_keys_and_objects_that_may_not_be_empty(schema: dict[str, Any], wh
         keep_budget(bundle, pick)
 
 
-@pytest.mark.parametrize("more", [{"minProperties": 1, "additionalProperties": False}, {"required": ["k1"]}])
-def test_objects_that_may_lead_to_themselves_alone_have_no_bound(more: dict[str, Any]) -> None:
-    node = {"$ref": "#/$defs/t"}
-    inside = {"additionalProperties": node} if "required" in more else {"properties": {**KEYS, "t": node}}
-    schema = {**node, "$defs": {"t": {**OBJECT, **more, **inside}}}
-    bundle = compile_schema(schema, "builtin", options=Options(key_order="any", jobs=1)).bundle
-    assert bundle.tables.has_registers and bundle.min_tokens["start"] is None
+def recursive(more: dict[str, Any], properties: dict[str, Any]) -> Bundle:
+    schema = {"$ref": "#/$defs/t", "$defs": {"t": {**OBJECT, "properties": properties, **more}}}
+    return compile_schema(schema, "builtin", options=Options(key_order="any", jobs=1)).bundle
+
+
+def test_objects_that_may_lead_to_themselves_alone_have_no_bound() -> None:
+    """The member that a way leads to is the first one, or one of an undeclared key."""
+    node, some = {"$ref": "#/$defs/t"}, {"minProperties": 1, "additionalProperties": False}
+    for bundle in (
+        recursive(some, {"t": node, **KEYS}),
+        recursive({"required": ["k1"], "additionalProperties": node}, KEYS),
+    ):
+        assert bundle.tables.has_registers and bundle.min_tokens["start"] is None
+    bundle, pick = recursive(some, {**KEYS, "t": node}), random.Random(0)
+    assert bundle.tables.has_registers and bundle.min_tokens["start"] == len('{"k0": 0}') + 1
+    for _ in range(4):
+        walk(bundle, pick)
+        keep_budget(bundle, pick)
 
 
 def test_the_shortest_text_has_the_required_keys_alone() -> None:
