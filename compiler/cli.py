@@ -117,7 +117,7 @@ def _schema_options(command: Command) -> Command:
             type=click.Choice(WORDS["key_order"]),
             default="declared",
             show_default=True,
-            help="Keys of objects as the schema lists them, or in every order.",
+            help="Keys of objects as the schema lists them, or in every order where that can be kept.",
         ),
         click.option(
             "--digits", type=click.IntRange(*LIMITS["digits"]), help="Most digits before and after the point."

@@ -109,7 +109,7 @@ class Pass(Enum):
     )
     LARGE_STRINGS = (
         "link/large_strings.py",
-        "A large pattern in quotes is compiled by itself: several tools may have it.",
+        "A string with a large pattern is compiled by itself: several tools may have it.",
     )
     TOOL_GROUPS = (
         "link/tool_groups.py",

@@ -29,7 +29,7 @@ from ..schema.cached_rules import Piece, piece_of
 from ..schema.channel import Channel
 from ..schema.common import Common
 from ..schema.encoding import JSON_ENCODING, Encoding
-from ..schema.keywords import UNIONS
+from ..schema.keywords import ARRAYS, UNIONS
 from ..schema.parameters import elements_of, parameters_of
 from ..schema.references import Document
 from ..schema.report import Row, Told, at, keyword_report, told
@@ -331,7 +331,7 @@ def _pieces(
     origins = [f"{_name_of(spec, tool)}#{tool.pointer}" for tool in spec.tools]
     if options.ruled_out:  # places in pieces begin with #, and equal pieces are one, whose places are those of a tool
         inside = {f"#{place[len(one) :]}" for place in options.ruled_out for one in origins if place.startswith(one)}
-        options = replace(options, ruled_out=frozenset(inside | ({UNIONS} & options.ruled_out)))
+        options = replace(options, ruled_out=frozenset(inside | ({ARRAYS, UNIONS} & options.ruled_out)))
     for number, (tool, origin) in enumerate(zip(spec.tools, origins, strict=True)):
         if tool.name in rule_of or _refers_out(tool):
             continue

@@ -35,7 +35,7 @@ class _Quotes:
     """Where a vocabulary has quotes; one of each (`Vocab.once`).
 
     Attributes:
-        member_behind_bracket: see `reads_members_at_once`.
+        key_behind_brace: see `reads_keys_at_once`;  item_behind_bracket: see `reads_items_at_once`.
     """
 
     def __init__(self, vocab: Vocab) -> None:
@@ -48,9 +48,8 @@ class _Quotes:
             end = vocab.token_offset[np.searchsorted(vocab.token_offset, place, side="right")]
             return {text[begin:stop] for begin, stop in zip(place.tolist(), end.tolist(), strict=True)}
 
-        self.member_behind_bracket = any(one.count(b'"') + one.count(b"'") > 1 for one in behind("{")) or any(
-            one.count(b'"') > 1 for one in behind("[")
-        )
+        self.key_behind_brace = any(one.count(b'"') + one.count(b"'") > 1 for one in behind("{"))
+        self.item_behind_bracket = any(one.count(b'"') > 1 for one in behind("["))
         self._below: dict[tuple[int, ...], np.ndarray] = {}
 
     def below(self, quotes: tuple[int, ...]) -> np.ndarray:
@@ -64,10 +63,15 @@ class _Quotes:
         return found
 
 
-def reads_members_at_once(vocab: Vocab) -> bool:
-    """Whether some token holds an opening bracket and, behind it, two quotes: it could read a key of the object that it
-    opens, or an item of the array. Items in single quotes have no registers."""
-    return vocab.once(_Quotes).member_behind_bracket
+def reads_keys_at_once(vocab: Vocab) -> bool:
+    """Whether some token holds an opening brace and, behind it, two quotes: it could read a key of what it opens."""
+    return vocab.once(_Quotes).key_behind_brace
+
+
+def reads_items_at_once(vocab: Vocab) -> bool:
+    """Whether some token holds an opening bracket and, behind it, two double quotes: it could read an item of what it
+    opens. Arrays in other quotes have no registers."""
+    return vocab.once(_Quotes).item_behind_bracket
 
 
 class _Asked(NamedTuple):

@@ -16,6 +16,8 @@ taken off when a key was read (word 0 of the register, docs/format.md):
                   over all places where the object may end, 0 at least: whoever owes that can write k at any of them
     due(frame)  = sum of the costs of its required members
 
+An item of an array with uniqueItems is a key without a value.
+
 Leaves out   tests on the way (register_rules.py); bounds of all other states (completion.py).
 Invariants   every token on these ways is one byte. Bounds are never below what closing takes; behind a comma they may
              be above what they were before it, since another member may have to follow.

@@ -33,7 +33,7 @@ from ..pushdown.member_marks import WAITS, MembersClash, asked_of, bit_of, is_re
 from ..pushdown.moves import leading_to
 
 _CHUNK = 4096  # cells whose ops are looked at together
-_QUOTE = ord('"')
+_QUOTE, _BRACKET = ord('"'), ord("[")
 
 Test = tuple[int, int]
 """(1, bits): some of the bits is clear; (0, bits): all are set."""
@@ -47,14 +47,15 @@ class Frames:
         member: int32 [states]: 0, or what ../pushdown/member_marks.py takes apart: a member, or what an end asks for.
         marked: bool [states]: of a frame that has states with a member.
         pops: bool [states]: whether it may pop.
-        with_members: states of each frame that has some with a member.
+        with_members: states of each frame that has some with a member;  has_arrays: some of these are arrays.
     """
 
     def __init__(self, t: Tables, budget: Budget) -> None:
         self.member = t.mark[t.state_mark, 4]
         self.pops = np.zeros(t.states, bool)
         self._leaves = np.zeros(t.states, bool)  # whether what is read before a quote may push or pop
-        quote = int(t.symbol_class[_QUOTE])
+        quote, bracket = int(t.symbol_class[_QUOTE]), int(t.symbol_class[_BRACKET])
+        in_brackets = np.zeros(t.states, bool)
         cell_state = np.repeat(np.arange(t.states), t.cells_of("state_break"))
         pairs: list[np.ndarray] = []
         quiet: list[np.ndarray] = []
@@ -72,6 +73,7 @@ class Frames:
             other = (kind >= PUSH) & (column != quote)
             self._leaves[state[other]] = True
             self.pops[state[kind == POP]] = True
+            in_brackets[t.push[number[(kind == PUSH) & (column == bracket)], 1:3]] = True
             for q, n in _distinct(state[kind == PUSH], t.push[number[kind == PUSH], 0]).tolist():
                 pairs.append(np.array([(q, to) for to in back[n]], np.int64).reshape(-1, 2))
         moves = np.unique(np.concatenate(pairs), axis=0)
@@ -88,6 +90,7 @@ class Frames:
         self.marked = np.zeros(t.states, bool)  # states of such frames
         for states in self.with_members:
             self.marked[states] = True
+        self.has_arrays = bool((in_brackets & self.marked).any())
 
     def after(self, state: int) -> list[int]:
         """The states that a state goes to, or goes on in once what it pushes is over."""

@@ -16,8 +16,9 @@ from toolc.runtime.selection.shortest_paths import signs_of
 
 from ..budget import Budget
 from ..pushdown.member_marks import MembersClash
+from ..schema.keywords import ARRAYS
 from ..terminals.offsets import offsets
-from .check_lists import CheckLists, reads_members_at_once
+from .check_lists import CheckLists, reads_items_at_once, reads_keys_at_once
 from .member_ways import Members, has_members
 from .register_rules import Frames, Rules, put_rules
 
@@ -30,9 +31,11 @@ def with_registers(tables: Tables, vocab: Vocab, budget: Budget) -> Tables:
     """
     if not has_members(tables):
         return tables
-    if reads_members_at_once(vocab):
+    if reads_keys_at_once(vocab):
         raise MembersClash
     frames = Frames(tables, budget)
+    if frames.has_arrays and reads_items_at_once(vocab):
+        raise MembersClash([ARRAYS])
     members = Members.of(tables, frames, signs_of(tables, vocab), budget)
     known = _settle(members, tables)
     rules = Rules(tables.states)

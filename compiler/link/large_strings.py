@@ -1,11 +1,12 @@
-"""Choose large strings: quoted patterns of so many positions that each is worth a part of its own.
+"""Choose large strings: values in quotes, with counted repeats of hundreds of positions, each a part of its own.
 
 A pattern like that of Amazon's resource names, ``arn:[a-z0-9-]{1,63}:[a-z0-9-]{0,63}:[^/].{0,1023}``, takes seconds to
 lift, and dozens of tools of one service have it. As a part it is compiled once.
 
 The terminal becomes a rule that is called (ir/nodes.py, ``groups``): its first quote pushes, its last one pops.
 
-Leaves out   whether such a rule can be a part where it stands (definitions.py, stubs.py).
+Leaves out   whether such a rule can be a part where it stands (definitions.py, stubs.py). Keys, which stand in front of
+             a colon: behind a member that may be left out another key begins with a quote, too.
 Invariants   the grammar derives the same texts.
 """
 
@@ -16,12 +17,12 @@ from functools import lru_cache
 
 from .. import regex as rx
 from ..grammar.analysis import leaves
-from ..ir.nodes import Expr, Grammar, Ref, Terminal, rebuilt
+from ..ir.nodes import EMPTY, Expr, Grammar, Literal, Ref, Sequence, Terminal, rebuilt, sequence
 from ..regex import Regex, charset
 
 QUOTE = b'"'
 WORTH = 256
-"""Positions of a pattern, counted repeats written out, from which on a string is a part of its own."""
+"""Positions in the counted repeats of a pattern, written out, from which on a string is a part of its own."""
 _MOST_KEPT = 4096  # patterns
 _QUOTED = rx.literal(QUOTE.decode())
 
@@ -32,6 +33,13 @@ def with_large_strings(grammar: Grammar) -> tuple[Grammar, frozenset[str]]:
     rule_of: dict[Terminal, str] = {}
 
     def moved(expr: Expr) -> Expr:
+        if isinstance(expr, Sequence):
+            behind = (*expr.items[1:], EMPTY)
+            items = [
+                one if isinstance(one, Terminal) and _is_colon(after, grammar) else moved(one)
+                for one, after in zip(expr.items, behind, strict=False)
+            ]
+            return sequence(*items)
         if not isinstance(expr, Terminal):
             return rebuilt(expr, moved)
         if not is_large(expr.regex):
@@ -52,15 +60,21 @@ def with_large_strings(grammar: Grammar) -> tuple[Grammar, frozenset[str]]:
     return replace(grammar, rules=rules, groups=grammar.groups | set(rule_of.values())), frozenset(rule_of.values())
 
 
+def _is_colon(expr: Expr, grammar: Grammar) -> bool:
+    """Whether an expression is the colon behind a key, perhaps with blanks around it."""
+    expr = grammar.rules.get(expr.name, expr) if isinstance(expr, Ref) else expr
+    return any(isinstance(leaf, Literal) and leaf.data.strip() == b":" for leaf in leaves(expr))
+
+
 def is_large(regex: Regex) -> bool:
-    """Whether a pattern is of one string in quotes, of many positions."""
+    """Whether a pattern is of one string in quotes, with many positions in counted repeats."""
     return isinstance(regex, rx.Concat) and len(regex.items) > 1 and _positions_in_quotes(regex) >= WORTH
 
 
 @lru_cache(_MOST_KEPT)
 def _positions_in_quotes(regex: rx.Concat) -> int:
-    """Positions of a pattern in quotes; 0 of another."""
-    return _positions(regex) if regex.items[0] == regex.items[-1] == _QUOTED else 0
+    """Positions in the counted repeats of a pattern in quotes; 0 of another."""
+    return _positions(regex, 0) if regex.items[0] == regex.items[-1] == _QUOTED else 0
 
 
 def begins_with_quote(regex: Regex) -> bool:
@@ -72,14 +86,19 @@ def begins_with_quote(regex: Regex) -> bool:
     return isinstance(regex, rx.Chars) and charset.contains(regex.ranges, ord(QUOTE))
 
 
-def _positions(regex: Regex) -> int:
-    """Characters of a pattern, counted repeats written out."""
+def _positions(regex: Regex, times: int) -> int:
+    """Characters of a pattern that stand in counted repeats, all copies; what must not follow is left out.
+
+    Args:
+        times: so often the pattern is copied by the repeats around it; 0: there are none.
+    """
     if isinstance(regex, rx.Chars):
-        return 1
+        return times
     if isinstance(regex, rx.Concat):
-        return sum(map(_positions, regex.items))
+        return sum(_positions(item, times) for item in regex.items)
     if isinstance(regex, rx.Union):
-        return sum(map(_positions, regex.options))
+        return sum(_positions(option, times) for option in regex.options)
     if isinstance(regex, rx.Repeat):
-        return _positions(regex.item) * max(regex.low, regex.high or 1)
-    return _positions(regex.item) if isinstance(regex, rx.Look) else 0
+        count = max(regex.low, regex.high or 1)
+        return _positions(regex.item, count * max(1, times) if count > 1 else times)
+    return _positions(regex.item, times) if isinstance(regex, rx.Look) and not regex.negative else 0

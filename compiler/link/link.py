@@ -200,15 +200,19 @@ class _Linker:
                 if not isinstance(error, BudgetError):
                     self.cache.give_up(unit.digest)
                 self._units(unit.members, 1)  # one of them has to be made otherwise, or this is an error of it
-                hands = jobs  # workers made nothing that is behind it
-            seconds, left = time.perf_counter() - begin, len(missing) - n
+                hands = jobs  # workers may not have made what is behind it
+            seconds = time.perf_counter() - begin
             made += len(unit.members) if isinstance(unit, Group) else 1
-            if hands != 1 and made >= ALONE and left > 1 and seconds * left > WORTH:
+            if hands == 1 or made < ALONE:
+                continue
+            left = [one for one in missing[n:] if one.digest not in self.parts and one.digest not in failed]
+            if len(left) > 1 and seconds * len(left) > WORTH:
                 from .workers import spread
 
                 errors = (ToolcError, Apart, MembersClash)
-                how = hands, seconds, self.budget, self._skip
-                failed |= spread(missing[n:], self.parts, self._unit, self._keep, errors, *how)
+                passing = (ToolcError, MembersClash) if self._skip else (MembersClash,)
+                how = hands, seconds, self.budget, passing
+                failed |= spread(left, self.parts, self._unit, self._keep, errors, *how)
                 hands = 1
 
     def _refused(self) -> RefusedTools:

@@ -40,7 +40,8 @@ _PATIENCE = 0.005  # seconds after which a thread that has ended is not counted 
 
 def spread(
     units: Sequence[Work], parts: dict[bytes, Part], make: Callable[[Work], Part], keep: Callable[[Work, Part], None],
-    errors: tuple[type[Exception], ...], jobs: int | None, seconds: float, budget: Budget, go_on: bool = False,
+    errors: tuple[type[Exception], ...], jobs: int | None, seconds: float, budget: Budget,
+    passing: tuple[type[Exception], ...] = (),
 ) -> dict[bytes, Exception]:  # fmt: skip
     """Let workers make parts if that is worth it here; returns the errors that they met, by the digest of the unit.
 
@@ -53,7 +54,7 @@ def spread(
         jobs: most workers; None: one for each core, but none in a process that is itself a worker.
         seconds: that a unit takes, about.
         budget: of the compile; each worker has the rest of its time.
-        go_on: whether an error ends nothing but its unit: all others are made, but for those that import it.
+        passing: errors behind which workers go on with all units that do not need one that failed.
     """
     most = min(jobs or (cores() if parent_process() is None else 1), len(units))
     count = 1
@@ -61,7 +62,7 @@ def spread(
         count += 1
     if count == 1 or not _may_fork():
         return {}
-    pool = _Pool(units, parts, make, errors, budget, go_on)
+    pool = _Pool(units, parts, make, errors, budget, passing)
     try:
         while len(pool.workers) < count and pool.fork():
             if len(pool.workers) == 1 and not _is_alone():
@@ -110,10 +111,11 @@ class _Worker:
 class _Pool:
     def __init__(
         self, units: Sequence[Work], parts: dict[bytes, Part], make: Callable[[Work], Part],
-        errors: tuple[type[Exception], ...], budget: Budget, go_on: bool,
+        errors: tuple[type[Exception], ...], budget: Budget,
+        passing: tuple[type[Exception], ...],
     ) -> None:  # fmt: skip
         self.units, self.parts, self.make, self.errors, self.budget = units, parts, make, errors, budget
-        self.go_on = go_on
+        self.passing = passing
         self.workers: list[_Worker] = []
         self.todo = list(range(len(units)))
         self.failed: dict[int, Exception] = {}
@@ -169,7 +171,8 @@ class _Pool:
                 self._hand(worker)
 
     def _hand(self, worker: _Worker) -> None:
-        first_error = len(self.units) if self.go_on else min(self.failed, default=len(self.units))
+        ending = (number for number, error in self.failed.items() if not isinstance(error, self.passing))
+        first_error = min(ending, default=len(self.units))
         for number in self.todo:
             imported = self._imported(self.units[number])
             if number < first_error and imported is not None:

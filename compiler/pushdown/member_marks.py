@@ -4,6 +4,8 @@
     before the closing brace, in a union  what the end asks for: -1 - bits
     where none of a union may end      `WAITS`: each alternative requires a member that cannot have been read yet
 
+The items of an array of different strings are marked so, too: a "key" is then a whole item.
+
 Leaves out   where the marks are put (../ir/nodes.py), and taken away (members.py, union_ends.py).
 """
 

@@ -115,10 +115,10 @@ def without_marks(
     target = op >> KIND_BITS
     one_row = np.diff(t.state_row) == 1
     alone = np.count_nonzero(t.ops[rows], axis=1) == 1
-    if not (alone & one_row[state] & one_row[target] & (op & KIND_MASK == KEEP)).all():
-        raise MembersClash
-    if np.isin(target, state).any():
-        raise MembersClash
+    clashing = ~(alone & one_row[state] & one_row[target] & (op & KIND_MASK == KEEP)) | np.isin(target, state)
+    if clashing.any():
+        places = {place_of(q) for q in np.unique(state[clashing]).tolist()}
+        raise MembersClash(() if "" in places else places)
     ops = t.ops.copy()
     ops[rows] = t.ops[t.state_row[target]]
     marked = dict(zip(state.tolist(), of_class[columns[column]].tolist(), strict=True))

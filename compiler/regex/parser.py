@@ -657,6 +657,8 @@ class _Parser:
         if one.isascii() and one.isalpha():
             other = _ELSEWHERE.get(one)
             advice = "ECMA-262 knows no such escape" + (f": write {other}" if other else "")
+            if (one == "A" and start == 0) or (one in "Zz" and self.at == len(self.text)):
+                advice += "; --repair reads it so in a spec"
             raise self.unsupported(f"the escape \\{one} is", start, advice)
         return ord(one)
 

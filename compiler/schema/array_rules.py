@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..ir.nodes import EMPTY, Expr, choice, member, optional, repeated, sequence
 from ..ir.printer import text_of
 from .atoms import NEVER, Conj
+from .keywords import ARRAYS
 from .machine_rules import machine_expr
 from .member_automata import Item, Payload, array_is_plain
 from .nodes import Constant
@@ -38,8 +39,8 @@ class Items:
     one: Callable[[Conj | Constant, str], Expr]
 
 
-def array_expr(writer: Rules, shape: Arrays, hint: str) -> Expr:
-    """An array."""
+def array_expr(writer: Rules, shape: Arrays, hint: str, union: bool = False) -> Expr:
+    """An array; ``union``: other arrays may stand in its place, too, so that its frame's register is not its own."""
 
     def one(value: Conj | Constant, hint: str) -> Expr:
         if isinstance(value, Constant):
@@ -47,8 +48,10 @@ def array_expr(writer: Rules, shape: Arrays, hint: str) -> Expr:
         assert value is not None
         return writer.value(value, hint)
 
-    if _may_have_register(writer) and (strings := writer.normaliser.different_strings(shape)) is not None:
-        return _by_register(writer, shape, strings, hint)
+    if not union and _may_have_register(writer):
+        strings = writer.normaliser.strings_for_register(shape)
+        if strings is not None:
+            return _by_register(writer, shape, strings, hint)
     items = Items(writer.comma, writer.blank, one)
     if not array_is_plain(shape):
         return writer.enclosed("[", _by_states(writer, shape, items, hint), "]")
@@ -60,15 +63,16 @@ def array_expr(writer: Rules, shape: Arrays, hint: str) -> Expr:
 
 
 def _may_have_register(writer: Rules) -> bool:
-    """Whether a register may keep which items an array has, as they are written in double quotes."""
+    """Whether a register may keep which items an array has; only where strings stand in JSON's double quotes."""
     options = writer.options
-    return options.registers and writer.place_of_rule not in options.ruled_out and not writer.encoding.quotes
+    ruled_out = not options.registers or not options.ruled_out.isdisjoint([writer.place_of_rule, ARRAYS])
+    return not ruled_out and not writer.encoding.quotes
 
 
 def _by_register(writer: Rules, shape: Arrays, strings: list[str], hint: str) -> Expr:
     """An array as a loop over its items; marks behind them keep each at most once.
 
-    The shortest one has the first bit: an array that is closed in a hurry has it.
+    The shortest one has the first bit: the way to close an array that may not be empty leads to it.
     """
     shortest_first = enumerate(sorted(strings, key=len))
     options = [sequence(constant_expr(writer, one), member(n, False)) for n, one in shortest_first]

@@ -39,11 +39,11 @@ MAX_KEYS = 10
 MAX_SUBSETS = 256
 """States of such automata in all objects of one schema, but for the first of them; more are slow to compile."""
 REGISTER_KEYS, MAX_REGISTER_BITS = 4, 2048
-"""Objects of more keys than the first, and no more than the second, have a register in the place of the automaton, and
-so have arrays of so many different strings. It takes 15 to 40 ms of compiling, about as much as the automaton of five
-keys. Where MAX_SUBSETS has no room for the automaton, objects of two keys and more have one."""
-UNIONS = "unions"
-"""Stands for the places of all unions of objects, among places of objects that no register fits."""
+"""Objects of more keys than the first, and no more than the second, have a register in the place of the automaton. So
+have arrays of more than MAX_KEYS different strings. It takes 15 to 40 ms of compiling, about as much as the automaton
+of five keys. Where MAX_SUBSETS has no room for the automaton, objects of two keys and more have one."""
+UNIONS, ARRAYS = "unions", "arrays"
+"""Stand for the places of all unions of objects, and of all arrays, among places of what no register fits."""
 
 ESCAPES = ("minimal-escapes",)
 NAMES = ("key-order", "many-keys", "minimal-escapes")
@@ -98,8 +98,8 @@ KEYWORDS: dict[str, Keyword] = {
     "uniqueItems": Keyword(
         "flag",
         "array",
-        limit="items with at most 64 values in all, and up to 4,096 states (about ten values); or at most 2,048 "
-        "strings, of which there may be any number, or any but none; or maxItems up to 1",
+        limit="items with at most 64 values in all, and up to 4,096 states (about ten values); or 11 to 2,048 strings "
+        "in JSON's quotes, with minItems at most 1 and no maxItems below their number; or maxItems up to 1",
     ),
     "contains": Keyword(
         "schema",

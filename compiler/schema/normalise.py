@@ -24,7 +24,7 @@ from .discriminator import Discriminators
 from .disjoint import not_told_apart
 from .evaluate import holds_atom, search
 from .formulas import formula
-from .keywords import MAX_REGISTER_BITS, REGISTER_KEYS
+from .keywords import MAX_KEYS, MAX_REGISTER_BITS
 from .member_automata import Machine, array_is_plain, item_choices, member_choices, object_is_plain
 from .merge import merge
 from .multiples import few_multiples, multiples_machine
@@ -587,7 +587,7 @@ class Normaliser:
             return all(self.alive(value) for name, value in shape.named if name in needed)
         if isinstance(shape, Arrays):
             if not array_is_plain(shape):
-                return self.different_strings(shape) is not None or self.array_machine(shape) is not None
+                return self.strings_for_register(shape) is not None or self.array_machine(shape) is not None
             if shape.low > len(shape.prefix) and not self.alive(shape.rest):
                 return False
             return all(self.alive(item) for item in shape.prefix[: shape.low])
@@ -595,12 +595,13 @@ class Normaliser:
 
     # -- arrays and objects by states
 
-    def different_strings(self, shape: Arrays) -> list[str] | None:
-        """The strings of an array of which each may stand once, if a register is worth it; None of other arrays."""
+    def strings_for_register(self, shape: Arrays) -> list[str] | None:
+        """The strings of an array of which each may stand at most once, where an automaton has too many subsets of them
+        and a register can keep which there were; None of other arrays."""
         if shape.unique is None or not shape.unique.positive or shape.needs or shape.prefix or shape.low > 1:
             return None
         listed = self.finite(shape.rest, MAX_REGISTER_BITS)
-        if listed is None or len(listed) <= REGISTER_KEYS or (shape.high is not None and shape.high < len(listed)):
+        if listed is None or len(listed) <= MAX_KEYS or (shape.high is not None and shape.high < len(listed)):
             return None
         strings = [one.value for one in listed if isinstance(one.value, str)]
         return strings if len(strings) == len(listed) else None

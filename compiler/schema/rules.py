@@ -54,7 +54,8 @@ class SchemaOptions:
             ``spaced`` in other encodings), ``flexible`` (any blanks), or at most so many blanks.
         digits: digits of a number before and after its point.
         key_order: ``declared`` (the order in which the schema names them) or ``any``, but for objects of too many keys.
-        registers: whether registers may keep which members an object has;  ruled_out: but in objects at these places.
+        registers: whether registers may keep which members an object has, or items an array;  ruled_out: but in those
+            at these places.
         loader: gives the document at a URI, or None; without one, references outside are refused.
         relax: keywords (RELAXABLE of ../options.py) that are left out, and reported, where they cannot be compiled.
         formats: the formats that are enforced, where others are annotations; None: all.

@@ -241,7 +241,7 @@ class LarkWriter(Rules):
         if isinstance(shape, Arrays):
             if shape == FULL["array"]:
                 return self._any_array()
-            return array_expr(self, shape, hint)
+            return array_expr(self, shape, hint, union)
         assert isinstance(shape, Objects)
         if shape == FULL["object"]:
             return self._any_object()

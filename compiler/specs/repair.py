@@ -4,6 +4,7 @@
     required: "true" of a parameter, a body                              is true
     required: true (or "true") of a property                             names it in the object's own required
     a keyword that is null                                               is left out
+    \\A at the beginning of a pattern, \\Z or \\z at its end                are ^ and $
     {id} in a path without a path parameter                              a path parameter, text    (openapi.py)
     equal names of tools, equal operationIds                             are numbered              (model.py)
 
@@ -13,12 +14,14 @@ Invariants   every repair is noted with its place; a spec without these faults i
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .model import SCHEMA_KEYS, Repair, escape
 
 _DATA = frozenset({"enum", "default", "example", "examples", "const"})
 _NEVER_NULL = SCHEMA_KEYS - {"const", "default", "examples", "title", "description", "$comment", "nullable"}
+_END = re.compile(r"(?<!\\)((?:\\\\)*)\\[Zz]\Z")
 _MAPS = frozenset(
     "properties patternProperties $defs definitions schemas parameters requestBodies dependentSchemas paths "
     "headers responses content".split()
@@ -43,6 +46,7 @@ def _mended(value: Any, at: str, names: bool, repairs: list[Repair]) -> Any:
         out[key] = one if data else _mended(one, f"{at}/{escape(key)}", below, repairs)
     if not names:
         _mend_nulls(out, at, repairs)
+        _mend_anchors(out, at, repairs)
         _mend_list(out, at, repairs)
         _mend_required(out, at, repairs)
     return out
@@ -58,6 +62,17 @@ def _mend_nulls(schema: dict[str, Any], at: str, repairs: list[Repair]) -> None:
     for key in [key for key, one in schema.items() if one is None and key in _NEVER_NULL]:
         del schema[key]
         repairs.append(Repair(f"{at}/{key}", f"{key} is null, which says nothing"))
+
+
+def _mend_anchors(schema: dict[str, Any], at: str, repairs: list[Repair]) -> None:
+    """Anchors of Python, Ruby and Perl, which ECMA-262 has not, around a whole pattern."""
+    pattern = schema.get("pattern")
+    if not isinstance(pattern, str):
+        return
+    found = _END.sub(r"\1$", re.sub(r"^\\A", "^", pattern))
+    if found != pattern:
+        schema["pattern"] = found
+        repairs.append(Repair(f"{at}/pattern", r"\A, \Z and \z around a pattern are ^ and $"))
 
 
 def _mend_list(schema: dict[str, Any], at: str, repairs: list[Repair]) -> None:

@@ -459,13 +459,14 @@ class Partition(NamedTuple):
 
 
 def closing_of(
-    t: Tables, vocab: Vocab, entries: Iterable[int], soft_depth: int, name: str
+    t: Tables, vocab: Vocab, entries: Iterable[int], thinned: np.ndarray, soft_depth: int, name: str
 ) -> dict[str, np.ndarray] | None:
     """The arrays of the shortest close that are other ones when transitions are taken out; None where none are known.
 
     Args:
         t: the tables, with the transitions that are left, and what was known of the close with all.
         entries: where texts may begin.
+        thinned: bool [states]: of which a transition was taken out.
         soft_depth: from which depth on tokens are read in mode 1.
         name: of the bundle, for errors.
 
@@ -493,9 +494,13 @@ def closing_of(
     bound[held] = t.close_bound[held]
     live &= ~held
     bound[t.state_close[FINISHED]] = 0
+    ahead = np.where(thinned, 0, _FAR).astype(np.int32)  # symbols until one is missing, in the frame or above it
+    distances(a, moves.rows.of, moves.offset, moves.op, thinned, np.zeros(t.return_offset.size, bool), ahead)
+    untouched = live & (ahead[cells.owner] >= _FAR)
+    bound[untouched] = t.close_bound[untouched]
     order = np.argsort(t.close_bound, kind="stable")
     close_token = t.close_token.copy()
-    keep(a, texts, order[live[order]], cells.owner, stops, begun, t.close_bound, close_token, st, frames)
+    keep(a, texts, order[(live & ~untouched)[order]], cells.owner, stops, begun, t.close_bound, close_token, st, frames)
     near, calm = np.zeros(t.states, np.int32), Calm(np.zeros(t.states, np.uint64), np.zeros(t.states, np.int32))
     signs = signs_of(t, vocab)
     _, policy, order = ways_out(a, rows_of(a, moves.rows), signs, np.zeros(0, np.int64), np.zeros(0, np.int32))

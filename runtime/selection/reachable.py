@@ -30,12 +30,14 @@ class Reached(NamedTuple):
     """What texts can reach.
 
     tables: small ones;  before: their `delta`, with an op also where a transition was removed;  state int32 [states]:
-    the new number of each, -1 for those that are not there.
+    the new number of each, -1 for those that are not there;  thinned bool [states of `tables`]: whether a transition of
+    the state was removed.
     """
 
     tables: Tables
     before: np.ndarray
     state: np.ndarray
+    thinned: np.ndarray
 
 
 def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reached:
@@ -65,7 +67,12 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
     chain_offset, chain_comb = _chain_comb(t, profile, symbols, chain)
     marks, mark, tool_sets = _marks(t, states, symbols)
     rows, more = _rows(t, np.concatenate([t.cell_row[cells].reshape(-1), t.chain_row[chain_cells]]))
-    base = place[np.searchsorted(bases, np.stack([t.cell_delta[cells], t.cell_default[cells]]))]
+    row = np.searchsorted(bases, np.stack([t.cell_delta[cells], t.cell_default[cells]]))
+    base = place[row]
+    lost = np.zeros(bases.size, bool)
+    lost[np.searchsorted(offset, np.flatnonzero(ops_before == REMOVED), side="right") - 1] = True
+    thinned = np.zeros(states.size, bool)
+    thinned[np.searchsorted(first, np.flatnonzero(lost[row].any(axis=0)), side="right") - 1] = True
     found = {
         **t.arrays(),
         **_close(t, states, symbols),
@@ -73,7 +80,7 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
         **tool_sets,
         "state_cell": first,
         "state_break": t.state_break[states],
-        "cell_row": np.searchsorted(rows, t.cell_row[cells]),
+        "cell_row": _numbers(rows, t.rows)[t.cell_row[cells]],
         "cell_exit": _renumbered(profile, t.cell_exit[cells]),
         "cell_delta": base[0],
         "cell_default": base[1],
@@ -87,21 +94,21 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
         "chain": chain_comb,
         "chain_cell": chain_first,
         "chain_break": t.chain_break[chain],
-        "chain_row": np.searchsorted(rows, t.chain_row[chain_cells]),
+        "chain_row": _numbers(rows, t.rows)[t.chain_row[chain_cells]],
         "chain_exit": _renumbered(profile, t.chain_exit[chain_cells]),
         "chain_after": t.chain_after[chain_cells],
         "state_register": t.state_register[states],
         "state_way": t.state_way[states],
         "cell_check": t.cell_check[cells],
         "chain_check": t.chain_check[chain_cells],
-        "state_mark": np.searchsorted(marks, t.state_mark[states]),
-        "symbol_mark": np.searchsorted(marks, t.symbol_mark[symbols]),
+        "state_mark": _numbers(marks, len(t.mark))[t.state_mark[states]],
+        "symbol_mark": _numbers(marks, len(t.mark))[t.symbol_mark[symbols]],
         "mark": mark,
         "narrowing": state[t.narrowing[state[t.narrowing] > 0]],
     }
     bits = "dense", "test_mask"
     arrays = {name: np.ascontiguousarray(x, x.dtype if name in bits else np.int32) for name, x in found.items()}
-    return Reached(Tables.from_arrays(arrays), before, state)
+    return Reached(Tables.from_arrays(arrays), before, state, thinned)
 
 
 def _numbers(some: np.ndarray, count: int) -> np.ndarray:
@@ -149,7 +156,9 @@ def _chain_comb(
 
 def _marks(t: Tables, states: np.ndarray, symbols: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """The marks that are in use, as they were and with new numbers of tool sets, and these."""
-    marks = np.unique(np.concatenate([[0], t.state_mark[states], t.symbol_mark[symbols]]))
+    used = np.zeros(len(t.mark), bool)
+    used[0] = used[t.state_mark[states]] = used[t.symbol_mark[symbols]] = True
+    marks = np.flatnonzero(used)
     mark = t.mark[marks].copy()
     sets = np.unique(mark[:, 2])
     sets = sets[sets >= 0]
@@ -161,7 +170,9 @@ def _marks(t: Tables, states: np.ndarray, symbols: np.ndarray) -> tuple[np.ndarr
 
 def _rows(t: Tables, wanted: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Which rows these are, ascending, and the tables of rows and lists."""
-    rows = np.unique(wanted)
+    used = np.zeros(t.rows, bool)
+    used[wanted] = True
+    rows = np.flatnonzero(used)
     lists = np.unique(t.row_list[rows])
     lists = np.unique(np.concatenate([lists, t.list_base[lists][t.list_base[lists] >= 0]]))
     dense = np.unique(t.row_dense[rows])

@@ -16,6 +16,7 @@ Arrays       `Machine` and `Trie` as in docs/format.md; delta_before has an op a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -172,6 +173,47 @@ def walk(m, t, starts, count, mode, st, frames, tokens, records, result):  # typ
     result[2] = missing
 
 
+@kernel()
+def walk_jobs(m, t, specials, plain, jobs, parts, at, st, frames, tokens, records, found):  # type: ignore[no-untyped-def]
+    """Walk the whole trie and the special tokens from states, as long as there is room for what is found.
+
+    Args:
+        specials: int32 [·, 2]: token and symbol of each;  plain: bool [V]: the others, which are read by their bytes.
+        jobs: int32 [·, 3]: state, counter, mode; those from number ``at`` on are walked.
+        parts: int32 [·, 4], see `walk`: if there are any, they are what every job walks, without special tokens.
+        tokens, records: receive what is found, one job after the other.
+        found: int32 [jobs + 1, 3], receives behind each job the places after its last token and record, and whether a
+            transition was missing that had been taken out; ``found[at]`` is 0.
+
+    Returns:
+        the number of the first job that was not walked.
+    """
+    starts, result = np.zeros((1, 4), np.int32), np.zeros(3, np.int64)
+    for n in range(at, jobs.shape[0]):
+        used, left = np.int64(found[n, 0]), np.int64(found[n, 1])
+        if tokens.size - used < plain.size + specials.shape[0] or records.shape[0] - left < t.node_byte.size:
+            return n
+        q, c, mode = jobs[n, 0], jobs[n, 1], np.int64(jobs[n, 2])
+        starts[0, 1], starts[0, 2], starts[0, 3] = t.node_byte.size, q, c
+        some = parts if parts.shape[0] > 0 else starts
+        walk(m, t, some, some.shape[0], mode, st, frames, tokens[used:], records[left:], result)
+        kept, missing = used, result[2]
+        for k in range(used, used + result[0]):
+            if plain[tokens[k]]:
+                tokens[kept] = tokens[k]
+                kept += 1
+        found[n + 1, 1] = left + result[1]
+        if parts.shape[0] == 0:
+            find_special(m, specials, q, c, tokens, kept, result)
+            kept = result[0]
+        found[n + 1, 0], found[n + 1, 2] = kept, missing | result[2]
+    return jobs.shape[0]
+
+
+Found = tuple[np.ndarray, list[tuple[int, int]], bool]
+"""Tokens, ascending; records, node and R; whether something is missing that had been there."""
+
+
 class Walker:
     """Walks of tables from which transitions were taken out; ``before`` has an op there, too."""
 
@@ -179,36 +221,34 @@ class Walker:
         t = tables
         self.machine = Machine.of(t, before)
         self.trie = Trie(*(getattr(vocab, name) for name in Trie._fields))
-        self._st = np.zeros((vocab.longest + 2, 4), np.int32)
-        self._frames = np.zeros((vocab.longest + 2, 3), np.int32)
-        self._tokens = np.zeros(vocab.size + 1, np.int32)
-        self._records = np.zeros((vocab.node_byte.size + 1, 2), np.int32)
-        self._result = np.zeros(3, np.int64)
+        self._scratch = np.zeros((vocab.longest + 2, 4), np.int32), np.zeros((vocab.longest + 2, 3), np.int32)
         self._special = np.stack([t.special_token, t.special_symbol], axis=1)
         self._plain = np.ones(vocab.size, bool)  # a special token is never read by its bytes
         self._plain[t.special_token] = False
 
-    def whole(self, q: int, c: int, mode: int) -> tuple[np.ndarray, list[tuple[int, int]], bool]:
-        """From a state: tokens, records, and whether something is missing that had been there."""
-        tokens, records, missing = self.below([(0, self.trie.node_byte.size, q, c)], mode)
-        more = self._tokens[: len(self._special)]
-        find_special(self.machine, self._special, q, c, more, 0, self._result)
-        if self._result[0]:
-            tokens = np.concatenate([tokens, more[: self._result[0]]])
-            tokens.sort()
-        return tokens, records, missing or bool(self._result[2])
+    def states(self, jobs: np.ndarray) -> Iterator[Found]:
+        """From states, int32 [·, 3]: state, counter, mode. The tokens are overwritten by what follows."""
+        return self._walk(jobs, np.zeros((0, 4), np.int32))
 
-    def below(
-        self, starts: list[tuple[int, int, int, int]], mode: int
-    ) -> tuple[np.ndarray, list[tuple[int, int]], bool]:
-        """From configurations at nodes of the trie: the same, without special tokens."""
-        begin = np.array(starts, np.int32).reshape(-1, 4)
-        walk(
-            self.machine, self.trie, begin, len(starts), mode, self._st, self._frames, self._tokens, self._records,
-            self._result,
-        )  # fmt: skip
-        found, left, missing = self._result.tolist()
-        tokens = self._tokens[:found]
-        tokens = tokens[self._plain[tokens]]
-        tokens.sort()
-        return tokens, [(node, r) for node, r in self._records[:left].tolist()], bool(missing)
+    def below(self, starts: list[tuple[int, int, int, int]], mode: int) -> Found:
+        """From configurations at nodes of the trie, without special tokens: see `walk`."""
+        if not starts:
+            return np.zeros(0, np.int32), [], False
+        return next(self._walk(np.array([(0, 0, mode)], np.int32), np.array(starts, np.int32)))
+
+    def _walk(self, jobs: np.ndarray, parts: np.ndarray) -> Iterator[Found]:
+        tokens = np.empty(2 * (self._plain.size + len(self._special)), np.int32)
+        records = np.empty((self.trie.node_byte.size + 1, 2), np.int32)
+        at = 0
+        while at < len(jobs):
+            found = np.zeros((len(jobs) + 1, 3), np.int32)
+            end = walk_jobs(
+                self.machine, self.trie, self._special, self._plain, jobs, parts, at, *self._scratch, tokens, records,
+                found,
+            )  # fmt: skip
+            for n in range(at, end):
+                mine = tokens[found[n, 0] : found[n + 1, 0]]
+                mine.sort()
+                left = records[found[n, 1] : found[n + 1, 1]].tolist()
+                yield mine, [(node, r) for node, r in left], bool(found[n + 1, 2])
+            at = end

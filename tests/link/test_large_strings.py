@@ -99,17 +99,28 @@ def test_what_cannot_be_a_part_is_seen_before(monkeypatch: pytest.MonkeyPatch) -
     assert not said
 
 
+def test_keys_are_no_large_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind members that may be left out other keys begin with a quote, too."""
+    listed = {f"property number {n}": {"type": "string"} for n in range(9)}
+    for more in ({"additionalProperties": NAME}, {"patternProperties": {"^x[a-z]{1,300}$": NAME}}):
+        schema = {"type": "object", "properties": {"id": {"type": "string"}, **listed}, "required": ["id"], **more}
+        monkeypatch.setattr(stubs.Apart, "__init__", lambda *_: pytest.fail("made in vain"))
+        assert parts([tool("t", schema)]) >= 2
+        made, other = compiled([tool("t", schema)]).bundle, whole([tool("t", schema)])
+        for n in range(6):
+            compare(made, other, f"keys {n}", 60, brute=n < 2)
+
+
 def test_large_strings_are_in_quotes_and_long() -> None:
     def rules(*patterns: str) -> dict[str, Any]:
         terminals = [Terminal(parse_regex(one), f"F__{n}") for n, one in enumerate(patterns)]
         return {"start": sequence(Ref("f"), *terminals, string("!")), "f": terminals[0]}
 
-    grammar = Grammar(rules('"a{14}"', '"a{4}(?:b{2}){2}"', "'a{16}'"))
+    grammar = Grammar(rules('"a{16}"', '"a{4}(?:b{2}){2}bbbbb"', "'a{16}'", '"(?!a{16})a"', '"(?:b{4}){4}"'))
     changed, names = with_large_strings(grammar)
-    assert names == {"F__0#string"}
-    assert changed.groups == names
+    assert names == changed.groups == {"F__0#string", "F__4#string"}
     assert changed.rules["f"] == Ref("F__0#string")
     assert changed.rules["F__0#string"] == grammar.rules["f"]
-    again, names = with_large_strings(Grammar(rules('"a{13}"')))
+    again, names = with_large_strings(Grammar(rules('"a{15}"')))
     assert not names
     assert not again.groups

@@ -162,17 +162,33 @@ def skipped() -> None:
     options: dict[str, Any] = {"budget": Budget(pattern_states=100), "skip": True}
     one = digest(spec, 1, **options)
     assert [each["tool"] for each in one[1]["skipped"]] == ["wide_x", "wide_y"]
+    from toolc.compiler.link import workers
+
     forked = eager()
     parent, make, made = os.getpid(), link._Linker._unit, list[str]()
 
     def noting(linker: link._Linker, unit: Any) -> Any:
         if os.getpid() == parent:
-            made.append(unit.origin)
+            made.append(unit.digest.hex())
         return make(linker, unit)
 
     link._Linker._unit = noting  # type: ignore[method-assign]
     assert digest(spec, 2, **options) == one and forked
     assert len(made) == 1, made
+    groups.MANY, groups._FEWEST, groups._ONE_IN = 4, 2, 2
+    options["budget"] = Budget(pattern_states=100)
+    one = digest(spec, 1, **options)
+    handed: list[bytes] = []
+    hand = workers._Pool._hand
+
+    def noted(pool: workers._Pool, worker: workers._Worker) -> None:
+        hand(pool, worker)
+        if worker.number >= 0:
+            handed.append(pool.units[worker.number].digest)
+
+    workers._Pool._hand = noted  # type: ignore[method-assign]
+    assert digest(spec, 2, **options) == one
+    assert len(handed) == len(set(handed)) > 2
 
 
 def lost() -> None:

@@ -377,7 +377,8 @@ def test_walks_ask_whose_a_return_is() -> None:
         if change:
             return_[made.tables.return_offset[0]] = (-1, 0)
         less = Bundle(made.tables.but(return_=return_), made.meta, made.vocab)
-        tokens, _, _ = Walker(less.tables, less.vocab, less.tables.delta).whole(less.entry["start"], 0, 0)
+        jobs = np.array([[less.entry["start"], 0, 0]], np.int32)
+        tokens, _, _ = next(Walker(less.tables, less.vocab, less.tables.delta).states(jobs))
         read = [token for token in range(less.vocab.size) if Matcher(less).try_advance(token)]
         assert tokens.tolist() == read
         found.append(read)

@@ -18,12 +18,20 @@ from hypothesis import strategies as st
 
 from toolc.compiler import Options, compile_schema, compile_tools
 from toolc.compiler.errors import UnsupportedError
-from toolc.compiler.schema import array_rules
+from toolc.compiler.lift import registers
+from toolc.compiler.schema import array_rules, cached_rules, normalise
 from toolc.runtime import Bundle, Matcher
 
 from ..lift.test_registers import vocab, walk
 from ..link.test_link import compare
 from .judge import Judge
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than four strings are too many for an automaton."""
+    monkeypatch.setattr(normalise, "MAX_KEYS", 4)
+
 
 HEADS = ("id", "url", "text", "lang")
 FIELDS = [f"{one}_{other}" for one in HEADS for other in ("a", "at", "count", "of", "x y", 'q"')]
@@ -44,8 +52,10 @@ def made(schema: Any, tokenizer: Any = None, **options: Any) -> Bundle:
 
 
 def by_automaton(schema: Any, **options: Any) -> Bundle:
+    cached_rules.forget()
     with patch.object(array_rules, "_may_have_register", lambda _: False):
         bundle = made(schema, **options)
+    cached_rules.forget()
     assert not bundle.tables.has_registers
     return bundle
 
@@ -157,3 +167,28 @@ def test_alternatives_that_share_a_bracket_are_told_apart_without_a_register() -
     bundle, judge = made(schema), Judge(schema)
     for value in ([], [1, 1], FIELDS[:6], [FIELDS[0], FIELDS[0]], [FIELDS[0], 1]):
         assert accepts(bundle, json.dumps(value)) == judge.accepts(json.dumps(value)), value
+
+
+def test_a_clash_costs_no_other_object_its_register() -> None:
+    """An array beside another one has no register; neither do arrays alone where a token could read `["a"`."""
+    names = {f"key{n}": {"type": "integer"} for n in range(12)}
+    beside = {"anyOf": [array(FIELDS[:6]), {"type": "array", "items": {"type": "string"}}]}
+    for more in (
+        {"f": beside},
+        {"f": array(FIELDS[:6]), "g": {"allOf": [array(FIELDS[:6])], "not": array(FIELDS[3:6])}},
+    ):
+        schema = {"type": "object", "properties": {**names, **more}, "additionalProperties": False}
+        made_ = compile_schema(schema, vocab(), options=Options(key_order="any", jobs=1))
+        assert made_.bundle.tables.has_registers and not made_.report["many_keys"]
+    tools = [
+        {"name": "alpha", "input_schema": {"type": "object", "properties": {"f": array(FIELDS)}}},
+        {"name": "beta", "input_schema": {"type": "object", "properties": {"f": beside}}},
+    ]
+    assert compile_tools(tools, vocab(), options=Options(protocol="hermes", jobs=1)).bundle.tables.has_registers
+    with patch.object(registers, "reads_items_at_once", lambda _: True):
+        schema = {"type": "object", "properties": {**names, "f": array(FIELDS[:7])}, "additionalProperties": False}
+        made_ = compile_schema(schema, vocab(), options=Options(key_order="any", jobs=1))
+        assert made_.bundle.tables.has_registers and not made_.report["many_keys"]
+        assert not accepts(made_.bundle, '{"f": ["id_a", "id_a"]}') and accepts(
+            made_.bundle, '{"f": ["id_at", "id_a"]}'
+        )

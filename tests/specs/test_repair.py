@@ -67,6 +67,12 @@ ROWS: list[tuple[str, Any, list[tuple[str, str]], list[Any], list[Any]]] = [
      [("t", {}), ("t", {"body": 1})], [("t", {"body": 2})]),
     ("const of 3.0", _api({"/a": {"get": {"operationId": "t", "parameters": [{**QUERY, "schema": {"const": 3}}]}}}),
      [("/paths/~1a/get/parameters/0/schema/const", "const holds")], [("t", {"q": 3})], [("t", {"q": 4})]),
+    ("anchors", _tool({"type": "string", "pattern": r"\Aa+\\\Z"}),
+     [("/0/input_schema/properties/e/pattern", r"\A, \Z and \z around a pattern")],
+     [("t", {"e": "aa\\"})], [("t", {"e": "Aa\\"}), ("t", {"e": "a\\Z"}), ("t", {"e": "a\\a"})]),
+    ("the last anchor", _tool({"type": "string", "pattern": r"^a|b\z"}),
+     [("/0/input_schema/properties/e/pattern", r"\A, \Z and \z around a pattern")],
+     [("t", {"e": "ac"}), ("t", {"e": "cb"})], [("t", {"e": "ca"}), ("t", {"e": "bc"})]),
     ("required of a property", [{"name": "t", "input_schema": {"type": "object", "properties": {
         "a": {"type": "null", "required": True}, "b": {"type": "null", "required": "false"}}}}],
      [("/0/input_schema/properties/a/required", "required of a property"),
