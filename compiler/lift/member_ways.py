@@ -66,7 +66,8 @@ class MemberWays:
         keys = self.keys = keys_of(frames, states)
         self.ends = [q for q in keys.following if q in keys.waiting or keys.closes(frames, q)]
         self.inside = _leading_to(frames, keys.bit, set(keys.following).difference(self.ends, keys.bit))
-        leaves = [q for q in self.inside if not self.inside.union(keys.bit).issuperset(frames.after(q))]
+        towards = self.inside.union(keys.bit)
+        leaves = [q for q in self.inside if not towards.issuperset(frames.after(q))]
         self._exits = _leading_to(frames, leaves, self.inside).union(leaves)  # where a key that is no member may come
         self._edges = _edges(t, [*sorted(self.inside), *self.ends], signs)
         self._behind: dict[int, list[int]] = defaultdict(list)

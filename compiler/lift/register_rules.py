@@ -30,7 +30,7 @@ from toolc.runtime.jit.memory import kernel
 
 from ..budget import Budget
 from ..pushdown.member_marks import WAITS, MembersClash, asked_of, bit_of, is_required
-from ..pushdown.moves import leading_to
+from ..pushdown.moves import distinct_pairs, leading_to
 
 _CHUNK = 4096  # cells whose ops are looked at together
 _QUOTE, _BRACKET = ord('"'), ord("[")
@@ -67,20 +67,20 @@ class Frames:
             state, op = cell_state[begin + row], ops[row, column]
             kind, number = op & KIND_MASK, op >> KIND_BITS
             goes = kind < PUSH
-            pairs.append(_distinct(state[goes], number[goes]))
+            pairs.append(distinct_pairs(state[goes], number[goes]))
             goes &= column != quote
-            quiet.append(_distinct(state[goes], number[goes]))
+            quiet.append(distinct_pairs(state[goes], number[goes]))
             other = (kind >= PUSH) & (column != quote)
             self._leaves[state[other]] = True
             self.pops[state[kind == POP]] = True
             in_brackets[t.push[number[(kind == PUSH) & (column == bracket)], 1:3]] = True
-            for q, n in _distinct(state[kind == PUSH], t.push[number[kind == PUSH], 0]).tolist():
+            for q, n in distinct_pairs(state[kind == PUSH], t.push[number[kind == PUSH], 0]).tolist():
                 pairs.append(np.array([(q, to) for to in back[n]], np.int64).reshape(-1, 2))
-        moves = np.unique(np.concatenate(pairs), axis=0)
+        moves = distinct_pairs(*np.concatenate(pairs).T)
         self._moves = moves
         first = np.searchsorted(moves[:, 0], np.arange(t.states + 1))
         self._first = first
-        self._quiet = np.unique(np.concatenate(quiet), axis=0)
+        self._quiet = distinct_pairs(*np.concatenate(quiet).T)
         frame = _components(moves, t.states)
         wanted = np.unique(frame[self.member > 0])
         order = np.argsort(frame, kind="stable")
@@ -137,12 +137,6 @@ def ops_of_cells(t: Tables, cells: np.ndarray) -> np.ndarray:
         owned = t.delta[place, 0] == base[:, None]
         found[owned] = t.delta[place[owned], 1]
     return found
-
-
-def _distinct(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The distinct pairs of two arrays, int64 [·, 2]."""
-    key = np.unique(one.astype(np.int64) << 32 | other)
-    return np.stack([key >> 32, key & 0xFFFFFFFF], axis=1)
 
 
 @kernel()

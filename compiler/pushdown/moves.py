@@ -1,4 +1,4 @@
-"""Follow moves between states backwards.
+"""Put moves between states together, and follow them backwards.
 
 Arrays       moves int64 [·, 2]: from which state to which.
 """
@@ -6,6 +6,21 @@ Arrays       moves int64 [·, 2]: from which state to which.
 from __future__ import annotations
 
 import numpy as np
+
+
+def distinct_pairs(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The distinct pairs of two arrays of numbers below 2^31, int64 [·, 2], ascending."""
+    key = _runs(one.astype(np.int64) << 32 | other)  # equal ones mostly stand side by side
+    key.sort()
+    key = _runs(key)
+    return np.stack([key >> 32, key & 0xFFFFFFFF], axis=1)
+
+
+def _runs(key: np.ndarray) -> np.ndarray:
+    """The first of each run of equal numbers."""
+    begins = np.ones(key.size, bool)
+    begins[1:] = key[1:] != key[:-1]
+    return key[begins]
 
 
 def leading_to(moves: np.ndarray, marked: np.ndarray) -> np.ndarray:

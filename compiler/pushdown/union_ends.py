@@ -25,7 +25,7 @@ import numpy as np
 from toolc.runtime.format.ops import FINISHED, KIND_BITS, KIND_MASK, POP, PUSH
 
 from .member_marks import WAITS, MembersClash, asked_of, bit_of
-from .moves import leading_to
+from .moves import distinct_pairs, leading_to
 
 _BLANKS = list(b"\t\n\r ")
 
@@ -115,14 +115,14 @@ def _moves(t: Transitions) -> np.ndarray:
     row, column = np.nonzero(t.ops)
     state, op = of_row[row], t.ops[row, column]
     kind, value = op & KIND_MASK, op >> KIND_BITS
-    pairs = [np.stack([state[kind < PUSH], value[kind < PUSH]], axis=1).astype(np.int64)]
-    pushed = np.unique(np.stack([state[kind == PUSH], t.pushes[value[kind == PUSH], 0]], axis=1), axis=0)
+    inside = distinct_pairs(state[kind < PUSH], value[kind < PUSH])
+    pushed = distinct_pairs(state[kind == PUSH], t.pushes[value[kind == PUSH], 0])
     order = np.argsort(t.return_key[:, 0], kind="stable")
     first = np.searchsorted(t.return_key[order, 0], pushed[:, 1])
     count = np.searchsorted(t.return_key[order, 0], pushed[:, 1], side="right") - first
     place = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
-    pairs.append(np.stack([np.repeat(pushed[:, 0], count), t.return_to[order[place], 0]], axis=1).astype(np.int64))
-    return np.unique(np.concatenate(pairs), axis=0)
+    behind = distinct_pairs(np.repeat(pushed[:, 0], count), t.return_to[order[place], 0])
+    return distinct_pairs(*np.concatenate([inside, behind]).T)
 
 
 def _seen(moves: np.ndarray, marked: dict[int, int]) -> dict[int, int]:
