@@ -29,35 +29,42 @@ _QUOTED = rx.literal(QUOTE.decode())
 
 def with_large_strings(grammar: Grammar) -> tuple[Grammar, frozenset[str]]:
     """The grammar in which each large string is a rule, and the names of these rules."""
-    rules = dict(grammar.rules)
-    rule_of: dict[Terminal, str] = {}
+    found = _Found(grammar)
+    for rule, expr in grammar.rules.items():
+        if any(isinstance(leaf, Terminal) and is_large(leaf.regex) for leaf in leaves(expr)):
+            found.rules[rule] = found.moved(expr)
+    names = frozenset(found.rule_of.values())
+    return (replace(grammar, rules=found.rules, groups=grammar.groups | names), names) if names else (grammar, names)
 
-    def moved(expr: Expr) -> Expr:
+
+class _Found:
+    """The rules of a grammar, those of large strings among them, as they are found."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self.rules = dict(grammar.rules)
+        self.rule_of: dict[Terminal, str] = {}
+
+    def moved(self, expr: Expr) -> Expr:
+        """An expression with references in the place of large strings, but for keys."""
         if isinstance(expr, Sequence):
             behind = (*expr.items[1:], EMPTY)
             items = [
-                one if isinstance(one, Terminal) and _is_colon(after, grammar) else moved(one)
+                one if isinstance(one, Terminal) and _is_colon(after, self.grammar) else self.moved(one)
                 for one, after in zip(expr.items, behind, strict=False)
             ]
             return sequence(*items)
         if not isinstance(expr, Terminal):
-            return rebuilt(expr, moved)
+            return rebuilt(expr, self.moved)
         if not is_large(expr.regex):
             return expr
-        if expr not in rule_of:
+        if expr not in self.rule_of:
             name = f"{expr.name}#string"
-            while name in rules:
+            while name in self.rules:
                 name += "#"
-            rule_of[expr] = name
-            rules[name] = expr
-        return Ref(rule_of[expr])
-
-    for rule, expr in grammar.rules.items():
-        if any(isinstance(leaf, Terminal) and is_large(leaf.regex) for leaf in leaves(expr)):
-            rules[rule] = moved(expr)
-    if not rule_of:
-        return grammar, frozenset()
-    return replace(grammar, rules=rules, groups=grammar.groups | set(rule_of.values())), frozenset(rule_of.values())
+            self.rule_of[expr] = name
+            self.rules[name] = expr
+        return Ref(self.rule_of[expr])
 
 
 def _is_colon(expr: Expr, grammar: Grammar) -> bool:
