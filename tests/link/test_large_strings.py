@@ -13,13 +13,10 @@ from toolc.compiler.passes import Pass, without
 from toolc.compiler.regex import parse_regex
 from toolc.runtime import subset
 
-from .test_link import compare, compiled, forget, own_cache, tool, whole
+from .test_definitions import closed, parts
+from .test_link import compare, compiled, own_cache, tool, whole
 
 __all__ = ["own_cache"]
-
-
-def closed(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
 NAME = {"type": "string", "pattern": "^arn:[a-z0-9-]{1,9}:[^/].{0,20}$", "maxLength": 24}
@@ -39,13 +36,6 @@ CASES = [tool(f"tool_{n}", one) for n, one in enumerate([PLAIN, LIST, UNION, COU
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strings of few positions are large."""
     monkeypatch.setattr(large_strings, "WORTH", 16)
-
-
-def parts(spec: list[dict[str, Any]], **options: Any) -> int:
-    forget()
-    found = compiled(spec, **options).report["parts"]
-    assert found is not None
-    return int(found["all"])
 
 
 @pytest.mark.parametrize(
