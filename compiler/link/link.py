@@ -203,7 +203,7 @@ class _Linker:
                 hands = jobs  # workers may not have made what is behind it
             seconds = time.perf_counter() - begin
             made += len(unit.members) if isinstance(unit, Group) else 1
-            if hands == 1 or made < ALONE:
+            if hands == 1 or made < ALONE or seconds * (len(missing) - n) <= WORTH:
                 continue
             left = [one for one in missing[n:] if one.digest not in self.parts and one.digest not in failed]
             if len(left) > 1 and seconds * len(left) > WORTH:

@@ -67,6 +67,7 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
     chain_offset, chain_comb = _chain_comb(t, profile, symbols, chain)
     marks, mark, tool_sets = _marks(t, states, symbols)
     rows, more = _rows(t, np.concatenate([t.cell_row[cells].reshape(-1), t.chain_row[chain_cells]]))
+    row_number, mark_number = _numbers(rows, t.rows), _numbers(marks, len(t.mark))
     row = np.searchsorted(bases, np.stack([t.cell_delta[cells], t.cell_default[cells]]))
     base = place[row]
     lost = np.zeros(bases.size, bool)
@@ -80,7 +81,7 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
         **tool_sets,
         "state_cell": first,
         "state_break": t.state_break[states],
-        "cell_row": _numbers(rows, t.rows)[t.cell_row[cells]],
+        "cell_row": row_number[t.cell_row[cells]],
         "cell_exit": _renumbered(profile, t.cell_exit[cells]),
         "cell_delta": base[0],
         "cell_default": base[1],
@@ -94,15 +95,15 @@ def reached_of(t: Tables, dead_mark: np.ndarray, entries: Iterable[int]) -> Reac
         "chain": chain_comb,
         "chain_cell": chain_first,
         "chain_break": t.chain_break[chain],
-        "chain_row": _numbers(rows, t.rows)[t.chain_row[chain_cells]],
+        "chain_row": row_number[t.chain_row[chain_cells]],
         "chain_exit": _renumbered(profile, t.chain_exit[chain_cells]),
         "chain_after": t.chain_after[chain_cells],
         "state_register": t.state_register[states],
         "state_way": t.state_way[states],
         "cell_check": t.cell_check[cells],
         "chain_check": t.chain_check[chain_cells],
-        "state_mark": _numbers(marks, len(t.mark))[t.state_mark[states]],
-        "symbol_mark": _numbers(marks, len(t.mark))[t.symbol_mark[symbols]],
+        "state_mark": mark_number[t.state_mark[states]],
+        "symbol_mark": mark_number[t.symbol_mark[symbols]],
         "mark": mark,
         "narrowing": state[t.narrowing[state[t.narrowing] > 0]],
     }

@@ -176,7 +176,7 @@ class _Overlay:
         for cell, (_, _, mode), (tokens, records, missing) in zip(cells, jobs, walks, strict=True):
             exit_, changed = self._profile(mode, int(self.cell_exit[cell, mode]), records)
             if missing or changed:
-                self.cell_row[cell, mode] = self._row(tokens.copy())
+                self.cell_row[cell, mode] = self._row(tokens)
                 self.cell_exit[cell, mode] = exit_
         return self._joined(), self._longest()
 
@@ -229,7 +229,7 @@ class _Overlay:
         number = self.rows.get(key)
         if number is None:
             number = self.rows[key] = self.t.rows + len(self.rows)
-            self.row_tokens.append(tokens)
+            self.row_tokens.append(tokens.copy())  # of a buffer of two vocabularies
         return number
 
     # -- tables ------------------------------------------------------------------------------------------------------
