@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from ..budget import look
-from ..grammar.analysis import inner_first, leaves
+from ..grammar.analysis import inner_first, leaves, references
 from ..ir.nodes import Choice, Expr, Grammar, Literal, Ref, Repeat, Sequence, Terminal
 from .large_strings import QUOTE, begins_with_quote
 
@@ -46,23 +46,27 @@ def definitions(
     for rule in order:
         if rule not in rules or rule in but or rule in apart:
             continue
-        if rule in strings or (bracketed(rule) and _is_large(rules, refs, rule, found)):
+        if rule in strings or (bracketed(rule) and is_large(rules[rule], rules, refs, found)):
             found[rule] = None
     return list(found)
 
 
-def _is_large(rules: Mapping[str, Expr], refs: Mapping[str, list[str]], root: str, found: Collection[str]) -> bool:
-    """Whether a rule is worth it, not counting other definitions in it."""
+def is_large(
+    expr: Expr, rules: Mapping[str, Expr], refs: Mapping[str, list[str]], but: Collection[str] = ()
+) -> bool:  # fmt: skip
+    """Whether an expression is worth it, with all rules that it needs but some."""
     look()
-    met, todo, weight = {root}, [root], 0
+    weight = len(leaves(expr))
+    todo = [name for name in dict.fromkeys(references(expr)) if name not in but]
+    met = set(todo)
     for rule in todo:
+        if weight >= WORTH:
+            break
         if rule in rules:
             weight += len(leaves(rules[rule]))
-            if weight >= WORTH:
-                return True
-            todo += (more := [name for name in refs[rule] if name not in met and name not in found])
+            todo += (more := [name for name in refs[rule] if name not in met and name not in but])
             met.update(more)
-    return False
+    return weight >= WORTH
 
 
 def _counted(rules: Mapping[str, Expr], refs: Mapping[str, list[str]]) -> set[str]:

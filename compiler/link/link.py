@@ -26,7 +26,7 @@ from toolc.runtime.format.tables import NEVER, Tables
 from toolc.runtime.format.vocab import Vocab
 
 from ..budget import Budget
-from ..errors import BudgetError, RefusedTools, ToolcError
+from ..errors import BudgetError, RefusedTools, ToolcError, UnsatisfiableError
 from ..ir.nodes import Grammar
 from ..lift.completion import close_arrays
 from ..lift.lift import lift
@@ -96,7 +96,7 @@ def link(
 
     Raises:
         BudgetError: it took too many seconds, states, rows or bytes, as the whole would.
-        RefusedTools: the arguments of some tools did.
+        RefusedTools: the arguments of some tools did, or can be of no text.
 
     Args:
         context: digest of the vocabulary, of what encodes, and of the compiler.
@@ -219,7 +219,8 @@ class _Linker:
         """The errors of units as those of the tools that need them.
 
         Raises:
-            RefusedTools: some passed a limit, which the whole would pass, too: the errors of these.
+            RefusedTools: the whole would be refused, too. Some units passed a limit: their errors alone; or no text
+                matches any of those that failed.
         """
         passed = {digest: error for digest, error in self._failed.items() if isinstance(error, BudgetError)}
         failed = passed or self._failed
@@ -232,7 +233,7 @@ class _Linker:
                     errors.setdefault(number, failed[digest])
         if not errors:
             raise next(iter(failed.values()))  # of what no tool needs by itself
-        if passed:
+        if passed or all(isinstance(error, UnsatisfiableError) for error in failed.values()):
             raise RefusedTools(errors)
         return RefusedTools(errors)
 

@@ -24,6 +24,7 @@ from ..grammar.analysis import leaves, references, strong_components
 from ..grammar.cached_reader import inlined
 from ..ir.nodes import Expr, Grammar, Literal, Mark, Ref, Sequence, Special, Terminal, choice, sequence
 from ..passes import Pass
+from .bracketed_options import with_bracketed_options
 from .call_tails import Opener, named, with_tails
 from .canonical import add_signatures, merged
 from .definitions import definitions
@@ -94,6 +95,8 @@ def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
     read = (leaf for expr in grammar.rules.values() for leaf in leaves(expr))
     specials = sorted({leaf.name for leaf in read if isinstance(leaf, Special) and leaf.otherwise != "member"})
     bracketed = _arguments(grammar)
+    if bracketed:
+        grammar = _with_options(grammar)
     grammar, tails = with_tails(grammar, bracketed) if Pass.CALL_TAILS.on else (grammar, {})
     return _Splitter(grammar, tails).split(set(common), bracketed, tuple(specials))
 
@@ -139,8 +142,7 @@ class _Splitter:
         grammar = self.grammar
         self.tails = tails
         self.apart = grammar.apart
-        self.refs: dict[str, list[str]] = {root: [] for root in self.apart}
-        self.refs |= {rule: list(dict.fromkeys(references(expr))) for rule, expr in grammar.rules.items()}
+        self.refs = _references(grammar)
         self.member: dict[str, tuple[str, ...]] = {}  # rule of a part → all rules of it that can be called
         self.units: dict[bytes, Unit] = {}
         self.unit_of: dict[tuple[str, ...], bytes] = {}
@@ -317,7 +319,7 @@ class _Splitter:
                 for name in order
                 if name in own or name in rest
             }
-            known = *_Splitter(replace(closed.grammar, rules=rules), {}).closed(), ""
+            known = *_Splitter(_with_options(replace(closed.grammar, rules=rules)), {}).closed(), ""
         units, entry, where = known
         if where != origin:  # where it stood before it mostly stands again
             units = tuple([replace(unit, origin=origin) for unit in units])
@@ -343,6 +345,19 @@ class _Splitter:
         return digest
 
 
+def _with_options(grammar: Grammar) -> Grammar:
+    """The grammar with more rules that can be definitions."""
+    if not Pass.DEFINITIONS.on:
+        return grammar
+    return with_bracketed_options(grammar, _references(grammar), _in_brackets)
+
+
+def _references(grammar: Grammar) -> dict[str, list[str]]:
+    """The rules that each rule names; what is apart names none."""
+    refs: dict[str, list[str]] = {root: [] for root in grammar.apart}
+    return refs | {rule: list(dict.fromkeys(references(expr))) for rule, expr in grammar.rules.items()}
+
+
 def _order(grammar: Grammar) -> Iterable[str]:
     """All rules; what is apart, and after it what it is the first to need, after all that nothing apart needs."""
     needed = {rule for closed, _ in grammar.apart.values() for rule in closed.order}
@@ -354,8 +369,12 @@ def _order(grammar: Grammar) -> Iterable[str]:
 
 
 def _bracketed(grammar: Grammar, rule: str = "") -> bool:
-    """Whether a rule, or the first, looks like one group in brackets, of which the last closes the first."""
-    expr = grammar.rules[rule or grammar.start]
+    """Whether a rule, or the first, looks like one group in brackets."""
+    return _in_brackets(grammar.rules[rule or grammar.start])
+
+
+def _in_brackets(expr: Expr) -> bool:
+    """Whether an expression looks like one group in brackets, of which the last closes the first."""
     items = expr.items if isinstance(expr, Sequence) else (expr,)
     first, last = items[0] if items else expr, items[-1] if items else expr
     if not isinstance(first, Literal) or not isinstance(last, Literal):

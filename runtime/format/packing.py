@@ -155,7 +155,7 @@ def unpack(data: np.ndarray, kinds: Sequence[Kind], forms: np.ndarray) -> Room:
         ValueError: these are no such bytes, or no such forms.
     """
     room = Room(kinds)
-    if not (kernels_pay() and _read_at_once(data, room, forms)):
+    if not (kernels_pay(lambda: room.whole.size) and _read_at_once(data, room, forms)):
         some: list[Form] = forms.tolist()
         size = packed_size(kinds, some)
         if size != data.size:

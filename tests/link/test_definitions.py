@@ -28,7 +28,17 @@ COUNTED = closed({"people": {"type": "array", "items": PERSON, "minItems": 1, "m
 CHOICE = closed({"one": {"anyOf": [PERSON, ORDER, {"type": "null"}]}, "place": PLACE})
 BESIDE = {"oneOf": [closed({"to": PERSON, "a": {}}, "a"), closed({"to": ORDER, "b": {}}, "b")]}
 SPEC = [tool(f"tool_{n}", one) for n, one in enumerate([PERSON, ORDER, COUNTED, CHOICE, closed({"x": PERSON}), ORDER])]
-CASES = [*SPEC, tool("beside", closed({"x": BESIDE})), tool("open", {"type": "object", "properties": {"who": PERSON}})]
+EITHER = {
+    "maybe": {"anyOf": [PERSON, {"type": "null"}]},
+    "all": {"anyOf": [{"type": "string"}, {"type": "array", "items": PLACE}, PLACE]},
+    "some": {"oneOf": [{"type": "array", "items": PERSON, "maxItems": 2}, {"type": "integer"}]},
+}
+CASES = [
+    *SPEC,
+    tool("beside", closed({"x": BESIDE})),
+    tool("open", {"type": "object", "properties": {"who": PERSON}}),
+    tool("either", closed(EITHER)),
+]
 
 NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Tree"}, "n": {"type": "integer"}}}
 TREE = {"type": "object", "properties": {"nodes": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}}
@@ -81,6 +91,27 @@ def test_a_definition_is_compiled_once() -> None:
     compiled([tool("a", ORDER)])
     found = compiled([tool("b", closed({"x": PERSON, "y": PLACE}))]).report["parts"]
     assert found == {"all": 3, "reused": 2}
+
+
+def test_one_of_several_alternatives_is_a_part() -> None:
+    """An object or an array beside a string or null, which tools share whatever stands beside it."""
+    both = {"type": "array", "items": {"anyOf": [ORDER, PLACE]}}
+    for one, found in ((PLACE, 1), (both, 4)):  # place; an array, and in it person, place and any JSON
+        spec = [
+            tool(f"t{n}", closed({"x": {"anyOf": [one, other]}}))
+            for n, other in enumerate([{"type": "null"}, {"type": "string"}, {"type": "boolean"}])
+        ]
+        assert parts(spec) == 3 + found
+        further = tool("u", closed({"y": {"anyOf": [{"type": "integer"}, one]}}))
+        assert compiled([further]).report["parts"] == {"all": 1 + found, "reused": found}
+
+
+def test_an_alternative_that_recurs_is_no_part_of_its_own() -> None:
+    tree = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/Tree"}}, {"type": "null"}, PERSON]}
+    spec = [tool("t", {**closed({"a": {"$ref": "#/$defs/Tree"}}), "$defs": {"Tree": tree}})]
+    made, other = compiled(spec).bundle, whole(spec)
+    for n in range(10):
+        compare(made, other, f"tree {n}", 60, brute=n < 2)
 
 
 def test_what_cannot_be_a_part_is_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
