@@ -199,6 +199,7 @@ def nests_deeper(regex: Regex, most: int) -> bool:
     return True
 
 
+@lru_cache(1024)  # most tools have the same few
 def size(regex: Regex) -> int:
     """How many nodes an expression has."""
     count, todo = 0, [regex]
