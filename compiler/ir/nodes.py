@@ -290,7 +290,7 @@ class Grammar:
     def place(self, rule: str) -> str:
         """How to name a rule in an error; what follows a # in its name tells parts of it apart, what is before a colon
         whose it is."""
-        rule = rule.partition("#")[0]
-        at = self.places.get(rule)
-        rule = rule.rpartition(":")[2]
+        base = rule.partition("#")[0]
+        at = self.places.get(rule, self.places.get(base))
+        rule = base.rpartition(":")[2]
         return f"{'terminal' if rule.isupper() else 'rule'} {rule}" + (f" ({at})" if at else "")

@@ -7,7 +7,8 @@ changed tools.
 Two kinds cannot be parts (stubs.py): a definition in a counted repeat, as behind its end the counter goes on, and one
 that begins with the bracket of another alternative. Most of these are seen here, before an automaton is made in vain.
 
-Leaves out   definitions that recur, which are parts in any case (split.py).
+Leaves out   definitions that recur, which are parts in any case (split.py); large alternatives of a choice, which are
+             given rules first (bracketed_options.py).
 """
 
 from __future__ import annotations
@@ -46,15 +47,18 @@ def definitions(
     for rule in order:
         if rule not in rules or rule in but or rule in apart:
             continue
-        if rule in strings or (bracketed(rule) and is_large(rules[rule], rules, refs, found)):
+        if rule in strings or (bracketed(rule) and is_worth_a_part(rules[rule], rules, refs, found)):
             found[rule] = None
     return list(found)
 
 
-def is_large(
+def is_worth_a_part(
     expr: Expr, rules: Mapping[str, Expr], refs: Mapping[str, list[str]], but: Collection[str] = ()
 ) -> bool:  # fmt: skip
-    """Whether an expression is worth it, with all rules that it needs but some."""
+    """Whether an expression, with the rules that it needs, has at least WORTH literals, patterns and names.
+
+    The rules in ``but``, and what only they need, are not counted.
+    """
     look()
     weight = len(leaves(expr))
     todo = [name for name in dict.fromkeys(references(expr)) if name not in but]

@@ -42,7 +42,7 @@ from .call_tails import Opener
 from .numbering import Joined
 from .part import Cut, Part, PartEntry, entries_of
 from .resolve import Resolve, near_decisions
-from .split import Entry, Split, split, stubs_in
+from .split import Entry, Split, Unit, split, stubs_in
 from .stubs import Apart, Stubs, find_stubs, refuse_shared
 from .tables import tables_of
 from .tool_groups import Group, Work, grouped
@@ -96,7 +96,7 @@ def link(
 
     Raises:
         BudgetError: it took too many seconds, states, rows or bytes, as the whole would.
-        RefusedTools: the arguments of some tools did, or can be of no text.
+        RefusedTools: the arguments of some tools did, or no text matches them.
 
     Args:
         context: digest of the vocabulary, of what encodes, and of the compiler.
@@ -135,6 +135,7 @@ class _Linker:
         self._skip = skip
         self._clashes: dict[bytes, MembersClash] = {}  # units with objects that no register fits, and that need such
         self._failed: dict[bytes, ToolcError] = {}  # units that passed a limit or are refused, and those that need them
+        self._called = {digest for digest, _ in whole.imports}  # units that the main part calls: the others are inner
 
     def link(self, jobs: int | None) -> Linked | RefusedTools:
         work = grouped(self.whole) if Pass.TOOL_GROUPS.on else self.whole.units
@@ -142,9 +143,15 @@ class _Linker:
         self._units(units, jobs)
         if self._clashes:
             raise MembersClash.of_all(self._clashes.values())
-        if self._failed:
+        for unit in units:  # each after those that it imports; those that were kept, too
+            for one in unit.members if isinstance(unit, Group) else (unit,):
+                below = self._failed_below(one)
+                if isinstance(below, BudgetError):
+                    self._failed.setdefault(one.digest, below)
+        if self._called & self._failed.keys():
             return self._refused()
-        self.parts = {one.digest: self.parts[one.digest] for unit in units for one in self._made_of(unit)}
+        left = [unit for unit in units if unit.digest not in self._failed]
+        self.parts = {one.digest: self.parts[one.digest] for unit in left for one in self._made_of(unit)}
         return self._main([self._entries[entry] for entry in self.whole.imports])
 
     def _possible(self, unit: Work) -> Sequence[Work]:
@@ -178,23 +185,25 @@ class _Linker:
             try:
                 if unit.digest in failed:
                     raise failed[unit.digest]
-                below = next((self._failed[digest] for digest, _ in unit.imports if digest in self._failed), None)
-                if below is not None:
+                below = self._failed_below(unit)
+                dead = isinstance(unit, Unit) and isinstance(below, UnsatisfiableError)  # of an alternative, perhaps
+                if below is not None and not dead:
                     raise below
                 clash = next((self._clashes[digest] for digest, _ in unit.imports if digest in self._clashes), None)
                 if clash is not None:
                     raise clash
-                self._keep(unit, self._unit(unit))
+                self._keep(unit, self._unit_alone(unit) if dead else self._unit(unit))
             except MembersClash as error:
                 self._clashes[unit.digest] = error
             except (Apart, ToolcError) as error:
                 if not isinstance(unit, Group):
                     if isinstance(error, Apart) or self.budget.is_late:
                         raise
-                    if not self._skip and not isinstance(error, BudgetError):
+                    inner = unit.digest not in self._called and isinstance(error, UnsatisfiableError)
+                    if not self._skip and not inner and not isinstance(error, BudgetError):
                         raise
                     self._failed[unit.digest] = _without_frames(error)
-                    if not self._skip:
+                    if not self._skip and unit.digest in self._called:
                         self._refused()
                     continue
                 if not isinstance(error, BudgetError):
@@ -215,12 +224,16 @@ class _Linker:
                 failed |= spread(left, self.parts, self._unit, self._keep, errors, *how)
                 hands = 1
 
+    def _failed_below(self, unit: Work) -> ToolcError | None:
+        """The error of a unit that this one imports, if there is one."""
+        return next((self._failed[digest] for digest, _ in unit.imports if digest in self._failed), None)
+
     def _refused(self) -> RefusedTools:
-        """The errors of units as those of the tools that need them.
+        """The errors of units as those of the tools that need them; the whole may compile all the same.
 
         Raises:
-            RefusedTools: the whole would be refused, too. Some units passed a limit: their errors alone; or no text
-                matches any of those that failed.
+            RefusedTools: it would not. Units passed a limit, then with their errors alone; or no text matches the
+                arguments of any of these tools.
         """
         passed = {digest: error for digest, error in self._failed.items() if isinstance(error, BudgetError)}
         failed = passed or self._failed
@@ -233,7 +246,8 @@ class _Linker:
                     errors.setdefault(number, failed[digest])
         if not errors:
             raise next(iter(failed.values()))  # of what no tool needs by itself
-        if passed or all(isinstance(error, UnsatisfiableError) for error in failed.values()):
+        dead = all(isinstance(error, UnsatisfiableError) for error in errors.values())
+        if passed or (dead and not self.whole.tails):  # a tail is not all that a call can go on with
             raise RefusedTools(errors)
         return RefusedTools(errors)
 
@@ -255,16 +269,17 @@ class _Linker:
     def _unit(self, unit: Work) -> Part:
         if isinstance(unit, Group):
             return self._made(unit.grammar(), list(unit.imports), unit.entries)[0].part
-
-        def placed(grammar: Grammar) -> Grammar:
-            return replace(grammar, places={rule: at(unit.origin, place) for rule, place in grammar.places.items()})
-
         try:
-            return self._made(placed(unit.grammar), list(unit.imports), unit.entries)[0].part
+            return self._made(_placed(unit.grammar, unit), list(unit.imports), unit.entries)[0].part
         except Apart:
             if not unit.imports:
                 raise
-            return self._made(placed(unit.alone()), [], unit.entries)[0].part
+            return self._unit_alone(unit)
+
+    def _unit_alone(self, unit: Work) -> Part:
+        """The part of a unit, not of a group, that has copies of those that it would import."""
+        assert isinstance(unit, Unit)
+        return self._made(_placed(unit.alone(), unit), [], unit.entries)[0].part
 
     def _made(
         self, grammar: Grammar, imports: list[tuple[bytes, int]], entries: Sequence[tuple[int, Opener]] | None
@@ -382,6 +397,11 @@ def _without_frames(error: ToolcError) -> ToolcError:
     may be gigabytes."""
     error.__traceback__ = error.__context__ = None
     return error
+
+
+def _placed(grammar: Grammar, unit: Unit) -> Grammar:
+    """A grammar of a unit with the places in the spec."""
+    return replace(grammar, places={rule: at(unit.origin, place) for rule, place in grammar.places.items()})
 
 
 def _place_of(unit: Work) -> str:

@@ -24,7 +24,7 @@ from ..grammar.analysis import leaves, references, strong_components
 from ..grammar.cached_reader import inlined
 from ..ir.nodes import Expr, Grammar, Literal, Mark, Ref, Sequence, Special, Terminal, choice, sequence
 from ..passes import Pass
-from .bracketed_options import with_bracketed_options
+from .bracketed_options import references_of, with_bracketed_options
 from .call_tails import Opener, named, with_tails
 from .canonical import add_signatures, merged
 from .definitions import definitions
@@ -75,6 +75,7 @@ class Split:
 
     Attributes:
         tools: some units are the arguments of tools.
+        tails: some units are tails of calls (call_tails.py).
         specials: names of the special tokens of the whole grammar, in the order of their symbols in all parts.
     """
 
@@ -82,6 +83,7 @@ class Split:
     imports: tuple[Entry, ...]
     units: tuple[Unit, ...]
     tools: bool
+    tails: bool
     specials: tuple[str, ...]
 
 
@@ -94,9 +96,9 @@ def split(grammar: Grammar, common: Iterable[str] = ()) -> Split | None:
     grammar = inlined(grammar, lambda closed: not _bracketed(closed.grammar))
     read = (leaf for expr in grammar.rules.values() for leaf in leaves(expr))
     specials = sorted({leaf.name for leaf in read if isinstance(leaf, Special) and leaf.otherwise != "member"})
+    if any(mark.kind == "arguments" for mark in grammar.marks.values()):  # else there are no definitions
+        grammar = _with_bracketed_options(grammar)
     bracketed = _arguments(grammar)
-    if bracketed:
-        grammar = _with_options(grammar)
     grammar, tails = with_tails(grammar, bracketed) if Pass.CALL_TAILS.on else (grammar, {})
     return _Splitter(grammar, tails).split(set(common), bracketed, tuple(specials))
 
@@ -142,7 +144,7 @@ class _Splitter:
         grammar = self.grammar
         self.tails = tails
         self.apart = grammar.apart
-        self.refs = _references(grammar)
+        self.refs = references_of(grammar)
         self.member: dict[str, tuple[str, ...]] = {}  # rule of a part → all rules of it that can be called
         self.units: dict[bytes, Unit] = {}
         self.unit_of: dict[tuple[str, ...], bytes] = {}
@@ -185,7 +187,7 @@ class _Splitter:
         main, imports = self._cut(roots, ())
         if not imports:
             return None
-        return Split(replace(main, apart={}), imports, tuple(self.units.values()), tools, specials)
+        return Split(replace(main, apart={}), imports, tuple(self.units.values()), tools, bool(self.tails), specials)
 
     def closed(self) -> tuple[tuple[Unit, ...], Entry]:
         """The units of a grammar that is a part with all that it needs, and how others call it."""
@@ -319,7 +321,7 @@ class _Splitter:
                 for name in order
                 if name in own or name in rest
             }
-            known = *_Splitter(_with_options(replace(closed.grammar, rules=rules)), {}).closed(), ""
+            known = *_Splitter(_with_bracketed_options(replace(closed.grammar, rules=rules)), {}).closed(), ""
         units, entry, where = known
         if where != origin:  # where it stood before it mostly stands again
             units = tuple([replace(unit, origin=origin) for unit in units])
@@ -345,17 +347,9 @@ class _Splitter:
         return digest
 
 
-def _with_options(grammar: Grammar) -> Grammar:
-    """The grammar with more rules that can be definitions."""
-    if not Pass.DEFINITIONS.on:
-        return grammar
-    return with_bracketed_options(grammar, _references(grammar), _in_brackets)
-
-
-def _references(grammar: Grammar) -> dict[str, list[str]]:
-    """The rules that each rule names; what is apart names none."""
-    refs: dict[str, list[str]] = {root: [] for root in grammar.apart}
-    return refs | {rule: list(dict.fromkeys(references(expr))) for rule, expr in grammar.rules.items()}
+def _with_bracketed_options(grammar: Grammar) -> Grammar:
+    """The grammar in which large alternatives are rules, unless definitions are switched off."""
+    return with_bracketed_options(grammar, _in_brackets) if Pass.DEFINITIONS.on else grammar
 
 
 def _order(grammar: Grammar) -> Iterable[str]:
@@ -369,7 +363,7 @@ def _order(grammar: Grammar) -> Iterable[str]:
 
 
 def _bracketed(grammar: Grammar, rule: str = "") -> bool:
-    """Whether a rule, or the first, looks like one group in brackets."""
+    """Whether a rule, by default the start rule, looks like one group in brackets."""
     return _in_brackets(grammar.rules[rule or grammar.start])
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from toolc.compiler import Budget
+from toolc.compiler.errors import BudgetError, UnsatisfiableError
 from toolc.compiler.link import definitions, link, stubs
 from toolc.compiler.passes import Pass, without
 from toolc.runtime import Matcher, subset
@@ -112,6 +114,47 @@ def test_an_alternative_that_recurs_is_no_part_of_its_own() -> None:
     made, other = compiled(spec).bundle, whole(spec)
     for n in range(10):
         compare(made, other, f"tree {n}", 60, brute=n < 2)
+
+
+def test_an_alternative_that_no_text_has_is_left_out() -> None:
+    """Only an automaton shows that patterns contradict each other; the tool keeps its other alternatives."""
+    never = {"type": "string", "maxLength": 4000, "allOf": [{"pattern": f"^({x})+$"} for x in ("a|b", "a|c", "b|c")]}
+    dead = closed({"never": never, **{f"k{n}": {"type": "integer"} for n in range(9)}}, "never")
+    spec = [tool("f", closed({"o": {"anyOf": [dead, PLACE, {"type": "boolean"}]}})), tool("g", closed({"x": PERSON}))]
+    for skip in (False, True):
+        forget()
+        made = compiled(spec, skip=skip)
+        assert made.report["parts"] is not None
+        assert not made.report["skipped"]
+        other = whole(spec)
+        for n in range(10):
+            compare(made.bundle, other, f"dead {n}", 60, brute=n < 2)
+    only = [tool("f", closed({"o": dead}, "o")), spec[1]]
+    with pytest.raises(UnsatisfiableError, match=r"#/0/function/parameters/properties/o"):
+        compiled(only)
+    assert [one["tool"] for one in compiled(only, skip=True).report["skipped"]] == ["f"]
+
+
+def test_an_alternative_that_passes_a_limit_has_its_place() -> None:
+    """Also where the tool was compiled before with a higher limit."""
+    heavy = {"type": "string", "pattern": "^(a|b)*a(a|b){9}$"}
+    big = closed({"heavy": heavy, **{f"k{n}": {"type": "integer"} for n in range(9)}})
+    spec = [tool("t", closed({"x": {"anyOf": [big, {"type": "null"}]}}))]
+    compiled(spec)
+    for _ in range(2):
+        with pytest.raises(BudgetError, match=r"(?s)#/0/function/parameters/properties/x.*--skip t is left out"):
+            compiled([*spec, tool("g", PLACE)], budget=Budget(states=900))
+        forget()
+
+
+def test_a_rule_that_has_the_name_already_stays() -> None:
+    """Indented JSON has copies of rules, one for each depth."""
+    either = {"anyOf": [*(closed({f"{x}{n}": {"type": "integer"} for n in range(9)}) for x in "abc"), {"type": "null"}]}
+    inner = closed({"r": {"$ref": "#/$defs/X"}, "l": {"type": "array", "items": {"$ref": "#/$defs/X"}}})
+    spec = [tool("t", {**closed({"p": {"$ref": "#/$defs/X"}, "q": inner}), "$defs": {"X": either}})]
+    made, other = compiled(spec, whitespace="pretty").bundle, whole(spec, whitespace="pretty")
+    for n in range(10):
+        compare(made, other, f"pretty {n}", 60, brute=n < 2)
 
 
 def test_what_cannot_be_a_part_is_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
