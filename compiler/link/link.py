@@ -143,11 +143,7 @@ class _Linker:
         self._units(units, jobs)
         if self._clashes:
             raise MembersClash.of_all(self._clashes.values())
-        for unit in units:  # each after those that it imports; those that were kept, too
-            for one in unit.members if isinstance(unit, Group) else (unit,):
-                below = self._failed_below(one)
-                if isinstance(below, BudgetError):
-                    self._failed.setdefault(one.digest, below)
+        self._blame_callers(units)
         if self._called & self._failed.keys():
             return self._refused()
         left = [unit for unit in units if unit.digest not in self._failed]
@@ -223,6 +219,14 @@ class _Linker:
                 how = hands, seconds, self.budget, passing
                 failed |= spread(left, self.parts, self._unit, self._keep, errors, *how)
                 hands = 1
+
+    def _blame_callers(self, units: Sequence[Work]) -> None:
+        """A unit that needs one that passed a limit fails, too, even where its own part was in the cache."""
+        for unit in units:  # each after those that it imports
+            for one in unit.members if isinstance(unit, Group) else (unit,):
+                below = self._failed_below(one)
+                if isinstance(below, BudgetError):
+                    self._failed.setdefault(one.digest, below)
 
     def _failed_below(self, unit: Work) -> ToolcError | None:
         """The error of a unit that this one imports, if there is one."""
