@@ -9,7 +9,7 @@ Invariants   nodes are frozen and compared by value, so equal sub-expressions ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from operator import is_
 from typing import Any, Union
@@ -172,6 +172,13 @@ def choice(*options: Expr) -> Expr:
     else:  # hashes are of all that is inside, and most that differ differ soon
         flat = [one for n, one in enumerate(flat) if one not in flat[:n]]
     return flat[0] if len(flat) == 1 else Choice(tuple(flat))
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name of a new rule: this one, with as many # behind it as tell it from those that are there."""
+    while name in taken:
+        name += "#"
+    return name
 
 
 def optional(item: Expr) -> Expr:

@@ -4,17 +4,17 @@
 definition (definitions.py), and a Choice is none. Once the array is a rule, it is compiled once, and tools share it.
 
 Leaves out   a Choice inside of a sequence: only rules that are a Choice as a whole are searched.
-Invariants   the grammar derives the same texts. Only what becomes a definition is given a rule. A rule that reaches
+Invariants   the grammar derives the same texts. Only what can be a definition is given a rule. A rule that reaches
              itself keeps its alternatives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..grammar.analysis import references, strong_components
-from ..ir.nodes import Choice, Expr, Grammar, Ref, choice
+from ..ir.nodes import Choice, Expr, Grammar, Ref, choice, free_name
 from .definitions import definitions, is_worth_a_part
 
 
@@ -45,19 +45,13 @@ def with_bracketed_options(grammar: Grammar, bracketed: Callable[[Expr], bool]) 
     components = (part for part in strong_components(refs) if len(part) > 1 or part[0] in refs[part[0]])
     recursive = {rule for part in components for rule in part}
     name_of = {
-        (rule, number): _free_name(f"{rule}#option{number}", grammar.rules)
+        (rule, number): free_name(f"{rule}#option{number}", grammar.rules)
         for rule, number in large
         if rule not in recursive
     }
     tried = _with_rules(grammar, name_of)
     chosen = set(definitions(tried, references_of(tried), lambda rule: bracketed(tried.rules[rule]), ()))
     return _with_rules(grammar, {option: name for option, name in name_of.items() if name in chosen})
-
-
-def _free_name(name: str, taken: Collection[str]) -> str:
-    while name in taken:
-        name += "#"
-    return name
 
 
 def _with_rules(grammar: Grammar, name_of: dict[tuple[str, int], str]) -> Grammar:

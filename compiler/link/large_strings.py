@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from .. import regex as rx
 from ..grammar.analysis import leaves
-from ..ir.nodes import EMPTY, Expr, Grammar, Literal, Ref, Sequence, Terminal, rebuilt, sequence
+from ..ir.nodes import EMPTY, Expr, Grammar, Literal, Ref, Sequence, Terminal, free_name, rebuilt, sequence
 from ..regex import Regex, charset
 
 QUOTE = b'"'
@@ -59,10 +59,7 @@ class _Found:
         if not is_large(expr.regex):
             return expr
         if expr not in self.rule_of:
-            name = f"{expr.name}#string"
-            while name in self.rules:
-                name += "#"
-            self.rule_of[expr] = name
+            name = self.rule_of[expr] = free_name(f"{expr.name}#string", self.rules)
             self.rules[name] = expr
         return Ref(self.rule_of[expr])
 

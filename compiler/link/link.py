@@ -135,7 +135,9 @@ class _Linker:
         self._skip = skip
         self._clashes: dict[bytes, MembersClash] = {}  # units with objects that no register fits, and that need such
         self._failed: dict[bytes, ToolcError] = {}  # units that passed a limit or are refused, and those that need them
-        self._called = {digest for digest, _ in whole.imports}  # units that the main part calls: the others are inner
+        self._called = {
+            digest for digest, _ in whole.imports
+        }  # by the main part: arguments of tools; other units are definitions
 
     def link(self, jobs: int | None) -> Linked | RefusedTools:
         work = grouped(self.whole) if Pass.TOOL_GROUPS.on else self.whole.units
@@ -182,24 +184,26 @@ class _Linker:
                 if unit.digest in failed:
                     raise failed[unit.digest]
                 below = self._failed_below(unit)
-                dead = isinstance(unit, Unit) and isinstance(below, UnsatisfiableError)  # of an alternative, perhaps
-                if below is not None and not dead:
+                # A definition that no text matches is one alternative, perhaps: with a copy of it, others remain.
+                alone = isinstance(unit, Unit) and isinstance(below, UnsatisfiableError)
+                if below is not None and not alone:
                     raise below
                 clash = next((self._clashes[digest] for digest, _ in unit.imports if digest in self._clashes), None)
                 if clash is not None:
                     raise clash
-                self._keep(unit, self._unit_alone(unit) if dead else self._unit(unit))
+                self._keep(unit, self._unit_alone(unit) if alone else self._unit(unit))
             except MembersClash as error:
                 self._clashes[unit.digest] = error
             except (Apart, ToolcError) as error:
                 if not isinstance(unit, Group):
                     if isinstance(error, Apart) or self.budget.is_late:
                         raise
-                    inner = unit.digest not in self._called and isinstance(error, UnsatisfiableError)
-                    if not self._skip and not inner and not isinstance(error, BudgetError):
+                    definition = unit.digest not in self._called
+                    may_pass = definition and isinstance(error, UnsatisfiableError)
+                    if not self._skip and not may_pass and not isinstance(error, BudgetError):
                         raise
                     self._failed[unit.digest] = _without_frames(error)
-                    if not self._skip and unit.digest in self._called:
+                    if not self._skip and not definition:
                         self._refused()
                     continue
                 if not isinstance(error, BudgetError):
@@ -250,8 +254,8 @@ class _Linker:
                     errors.setdefault(number, failed[digest])
         if not errors:
             raise next(iter(failed.values()))  # of what no tool needs by itself
-        dead = all(isinstance(error, UnsatisfiableError) for error in errors.values())
-        if passed or (dead and not self.whole.tails):  # a tail is not all that a call can go on with
+        unsatisfiable = all(isinstance(error, UnsatisfiableError) for error in errors.values())
+        if passed or (unsatisfiable and not self.whole.tails):  # a tail is not all that a call can go on with
             raise RefusedTools(errors)
         return RefusedTools(errors)
 

@@ -22,7 +22,7 @@ from functools import cached_property, partial
 from ..budget import look
 from ..grammar.analysis import leaves, references, strong_components
 from ..grammar.cached_reader import inlined
-from ..ir.nodes import Expr, Grammar, Literal, Mark, Ref, Sequence, Special, Terminal, choice, sequence
+from ..ir.nodes import Expr, Grammar, Literal, Mark, Ref, Sequence, Special, Terminal, choice, free_name, sequence
 from ..passes import Pass
 from .bracketed_options import references_of, with_bracketed_options
 from .call_tails import Opener, named, with_tails
@@ -390,9 +390,7 @@ def _whole(cut: Grammar, entries: tuple[str, ...], called: tuple[tuple[int, Open
     """The grammar of a part that has the rules of another grammar."""
     rules = cut.rules
     options = [sequence(Literal(b"%d" % k + ENTRY_END), Ref(entries[n])) for k, (n, _) in enumerate(called)]
-    name = START
-    while name in rules:
-        name += "#"
+    name = free_name(START, rules)
     named = [*rules, *(leaf.name for expr in rules.values() for leaf in leaves(expr) if isinstance(leaf, Terminal))]
     places = {one: cut.places[one] for one in named if one in cut.places}
     marks = {rule: Mark(cut.marks[rule].kind) for rule in rules if rule in cut.marks}
