@@ -181,30 +181,12 @@ class _Linker:
             begin = time.perf_counter()
             tell("parts", n, len(missing), _place_of(unit))
             try:
-                if unit.digest in failed:
-                    raise failed[unit.digest]
-                below = self._failed_below(unit)
-                # A definition that no text matches is one alternative, perhaps: with a copy of it, others remain.
-                alone = isinstance(unit, Unit) and isinstance(below, UnsatisfiableError)
-                if below is not None and not alone:
-                    raise below
-                clash = next((self._clashes[digest] for digest, _ in unit.imports if digest in self._clashes), None)
-                if clash is not None:
-                    raise clash
-                self._keep(unit, self._unit_alone(unit) if alone else self._unit(unit))
+                self._keep(unit, self._attempt(unit, failed.get(unit.digest)))
             except MembersClash as error:
                 self._clashes[unit.digest] = error
             except (Apart, ToolcError) as error:
-                if not isinstance(unit, Group):
-                    if isinstance(error, Apart) or self.budget.is_late:
-                        raise
-                    definition = unit.digest not in self._called
-                    may_pass = definition and isinstance(error, UnsatisfiableError)
-                    if not self._skip and not may_pass and not isinstance(error, BudgetError):
-                        raise
-                    self._failed[unit.digest] = _without_frames(error)
-                    if not self._skip and not definition:
-                        self._refused()
+                if isinstance(unit, Unit):
+                    self._note_failure(unit, error)
                     continue
                 if not isinstance(error, BudgetError):
                     self.cache.give_up(unit.digest)
@@ -223,6 +205,40 @@ class _Linker:
                 how = hands, seconds, self.budget, passing
                 failed |= spread(left, self.parts, self._unit, self._keep, errors, *how)
                 hands = 1
+
+    def _attempt(self, unit: Work, failed: Exception | None) -> Part:
+        """Make the part of a unit.
+
+        Args:
+            failed: what a worker raised for it.
+
+        Raises:
+            Apart, MembersClash, ToolcError: of the unit, or of one that it imports.
+        """
+        if failed is not None:
+            raise failed
+        below = self._failed_below(unit)
+        # A definition that no text matches is one alternative, perhaps: with a copy of it, others remain.
+        if isinstance(unit, Unit) and isinstance(below, UnsatisfiableError):
+            return self._unit_alone(unit)
+        if below is not None:
+            raise below
+        clash = next((self._clashes[digest] for digest, _ in unit.imports if digest in self._clashes), None)
+        if clash is not None:
+            raise clash
+        return self._unit(unit)
+
+    def _note_failure(self, unit: Unit, error: Apart | ToolcError) -> None:
+        """Keep the error of a unit where the others are made all the same, or raise it."""
+        if isinstance(error, Apart) or self.budget.is_late:
+            raise error
+        definition = unit.digest not in self._called
+        may_pass = definition and isinstance(error, UnsatisfiableError)
+        if not self._skip and not may_pass and not isinstance(error, BudgetError):
+            raise error
+        self._failed[unit.digest] = _without_frames(error)
+        if not self._skip and not definition:
+            self._refused()
 
     def _blame_callers(self, units: Sequence[Work]) -> None:
         """A unit that needs one that passed a limit fails, too, even where its own part was in the cache."""
