@@ -20,7 +20,8 @@ from .specials import mark_of, meaning, special_of
 
 # Lark reserves names that begin with two underscores, so these clash with none.
 _START, IGNORE = "__start", "__ignore"
-_MOST_INSTANCES = 10_000
+_MOST_INSTANCES = 10_000  # or _MOST_EACH for each that rules ask for: thousands of tools have a template for every parameter
+_MOST_EACH = 10
 _MOST_NESTING = 60
 
 
@@ -102,6 +103,7 @@ class _Application:
         self.opened: dict[tuple[str, int], Expr | None] = {}  # see `template`
         self.marks: dict[str, Mark] = {}
         self.nesting = 0
+        self.asked = 0  # instances that rules ask for; templates ask for all others
 
     def grammar(self, start: str) -> Grammar:
         rules: dict[str, Expr] = {}
@@ -207,12 +209,14 @@ class _Application:
         key = (name, args)
         made = self.instances.get(key)
         if made is None:
-            if len(self.instances) >= _MOST_INSTANCES or self.nesting >= _MOST_NESTING:
+            self.asked += self.nesting == 0
+            most = max(_MOST_INSTANCES, _MOST_EACH * self.asked)
+            if len(self.instances) >= most or self.nesting >= _MOST_NESTING:
                 raise self.fault(
                     f"template {name} makes new instances of itself without end",
                     rf"(?m)^[!?]*{re.escape(name)}\s*\{{",
                     found=f"{len(self.instances)} instances, {self.nesting} deep",
-                    expected=f"at most {_MOST_INSTANCES}, {_MOST_NESTING} deep",
+                    expected=f"at most {most}, {_MOST_NESTING} deep",
                 )  # fmt: skip
             made = f"{name}{{{','.join(_short(arg) for arg in args)}}}"
             if made in self.made:

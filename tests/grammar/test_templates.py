@@ -39,6 +39,21 @@ def test_one_rule_for_equal_arguments() -> None:
     assert rules["start"] == sequence(Ref('_twice{"k"}'), Ref('_twice{"k"}'), Ref("_twice{a}"))
 
 
+def test_instances_grow_with_the_uses() -> None:
+    """Each parameter of thousands of tools is one use."""
+    count = 11_000
+    uses = {f"rule{n}": sequence(Use("_pair", (string(f"k{n}"), string(f"v{n}"))), string("x")) for n in range(count)}
+    rules = _grammar(PAIRS, start=choice(*map(Ref, uses)), **uses)  # type: ignore[arg-type]
+    assert sum(name.startswith("_pair") for name in rules) == sum(name.startswith("_twice") for name in rules) == count
+
+
+def test_instances_that_double_are_without_end() -> None:
+    text = 'twice{x}: twice{one{x}} twice{two{x}} | x\none{x}: x "1"\ntwo{x}: x "2"\n'
+    with pytest.raises(GrammarError, match="without end") as raised:
+        _grammar(text, start=Use("twice", (string("k"),)))
+    assert "10000 instances" in str(raised.value)
+
+
 def test_what_is_ignored_stands_before_the_terminals_of_schemas_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
