@@ -9,7 +9,7 @@ Leaves out   which local states simulate which unit states (slice_simulation.py)
 Invariants   state 0 of each automaton lies between units; a unit begins with the byte that leaves a state of
              `boundary`.
 Arrays       next_unit uint8 [unit states, 256], 255 is dead; numbers run through all automata.
-Source       JSON characters: RFC 8259 section 7; UTF-8: Unicode 15, table 3-7.
+Source       JSON characters: RFC 8259 section 7; UTF-8: Unicode 15, table 3-7; Python's: ``repr`` of a str.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def _utf8(b: _Builder, name: str, home: int) -> None:
     b.on(home, range(0xF1, 0xF4), three)
 
 
-def _plain(b: _Builder, name: str) -> int:
-    """Raw characters of a JSON string; a quote, a backslash and controls are left out."""
+def _plain(b: _Builder, name: str, without: bytes = b'"\\') -> int:
+    """Raw characters of a string; controls are left out, and by default what JSON escapes: a quote and a backslash."""
     home = b.state(name)
-    b.on(home, bytes(c for c in range(0x20, 0x80) if c not in b'"\\'), home)
+    b.on(home, bytes(c for c in range(0x20, 0x80) if c not in without), home)
     _utf8(b, name, home)
     return home
 
@@ -113,6 +113,23 @@ def _minimal(b: _Builder) -> int:
     b.on(double, b"1", high)
     b.on(low, b"01234567bef", home)
     b.on(high, b"0123456789abcdef", home)
+    return home
+
+
+def _python(b: _Builder) -> int:
+    """Any character of a Python string as ``repr`` writes it, but for both quotes: one of them ends the string."""
+    name = "python"
+    home = _plain(b, name, b"\"'\\\x7f")
+    escape, x, zero, one, seven = (b.state(f"{name}:{part}") for part in ("escape", "x", "x0", "x1", "x7"))
+    b.on(home, b"\\", escape)
+    b.on(escape, b"\\nrt", home)
+    b.on(escape, b"x", x)
+    b.on(x, b"0", zero)
+    b.on(x, b"1", one)
+    b.on(x, b"7", seven)
+    b.on(zero, b"012345678bcef", home)
+    b.on(one, b"0123456789abcdef", home)
+    b.on(seven, b"f", home)
     return home
 
 
@@ -192,8 +209,8 @@ def unit_automata() -> UnitAutomata:
     """The unit automata that every vocab file is cut by."""
     b = _Builder()
     homes = [
-        *(_free(b), _minimal(b), _plain(b, "json-raw"), _text(b), _untagged(b), _uri(b), _word(b), _digits(b)),
-        _blanks(b),
+        *(_free(b), _minimal(b), _plain(b, "json-raw"), _python(b), _text(b), _untagged(b)),
+        *(_uri(b), _word(b), _digits(b), _blanks(b)),
     ]
     next_unit = np.full((len(b.names), 256), DEAD, np.uint8)
     for state, moves in enumerate(b.moves):
