@@ -3,7 +3,8 @@
 A pattern like that of Amazon's resource names, ``arn:[a-z0-9-]{1,63}:[a-z0-9-]{0,63}:[^/].{0,1023}``, takes seconds to
 lift, and dozens of tools of one service have it. As a part it is compiled once.
 
-The terminal becomes a rule that is called (ir/nodes.py, ``groups``): its first quote pushes, its last one pops.
+The terminal becomes a rule that is called (ir/nodes.py, ``groups``): its first quote pushes, its last one pops. The
+quotes of JSON are in the terminal; those of other encodings stand on both sides of it, and the rule has them.
 
 Leaves out   whether such a rule can be a part where it stands (definitions.py, stubs.py). Keys, which stand in front of
              a colon: behind a member that may be left out another key begins with a quote, too.
@@ -21,6 +22,7 @@ from ..ir.nodes import EMPTY, Expr, Grammar, Literal, Ref, Sequence, Terminal, f
 from ..regex import Regex, charset
 
 QUOTE = b'"'
+_MARKS = (Literal(QUOTE), Literal(b"'"))
 WORTH = 256
 """Positions in the counted repeats of a pattern, written out, from which on a string is a part of its own."""
 _MOST_KEPT = 4096  # patterns
@@ -31,7 +33,7 @@ def with_large_strings(grammar: Grammar) -> tuple[Grammar, frozenset[str]]:
     """The grammar in which each large string is a rule, and the names of these rules."""
     found = _Found(grammar)
     for rule, expr in grammar.rules.items():
-        if any(isinstance(leaf, Terminal) and is_large(leaf.regex) for leaf in leaves(expr)):
+        if any(isinstance(leaf, Terminal) and _is_long(leaf.regex) for leaf in leaves(expr)):
             found.rules[rule] = found.moved(expr)
     names = frozenset(found.rule_of.values())
     return (replace(grammar, rules=found.rules, groups=grammar.groups | names), names) if names else (grammar, names)
@@ -43,23 +45,37 @@ class _Found:
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
         self.rules = dict(grammar.rules)
-        self.rule_of: dict[Terminal, str] = {}
+        self.rule_of: dict[Expr, str] = {}
 
     def moved(self, expr: Expr) -> Expr:
         """An expression with references in the place of large strings, but for keys."""
         if isinstance(expr, Sequence):
-            behind = (*expr.items[1:], EMPTY)
-            items = [
-                one if isinstance(one, Terminal) and _is_colon(after, self.grammar) else self.moved(one)
-                for one, after in zip(expr.items, behind, strict=False)
-            ]
-            return sequence(*items)
+            items = self._between_marks(expr.items)
+            behind = (*items[1:], EMPTY)
+            return sequence(
+                *(
+                    one if isinstance(one, Terminal) and _is_colon(after, self.grammar) else self.moved(one)
+                    for one, after in zip(items, behind, strict=False)
+                )
+            )
         if not isinstance(expr, Terminal):
             return rebuilt(expr, self.moved)
-        if not is_large(expr.regex):
-            return expr
+        return self._rule(expr, expr) if is_large(expr.regex) else expr
+
+    def _between_marks(self, items: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """The items of a sequence, where each long terminal between two equal marks is a reference, with its marks."""
+        for at, (mark, inside, last) in enumerate(zip(items, items[1:], items[2:], strict=False)):
+            if mark in _MARKS and mark == last and isinstance(inside, Terminal) and _is_long(inside.regex):
+                behind = items[at + 3 :]
+                if not (behind and _is_colon(behind[0], self.grammar)):
+                    found = self._rule(sequence(mark, inside, last), inside)
+                    return (*items[:at], found, *self._between_marks(behind))
+        return items
+
+    def _rule(self, expr: Expr, terminal: Terminal) -> Ref:
+        """The rule of a string, which has this terminal."""
         if expr not in self.rule_of:
-            name = self.rule_of[expr] = free_name(f"{expr.name}#string", self.rules)
+            name = self.rule_of[expr] = free_name(f"{terminal.name}#string", self.rules)
             self.rules[name] = expr
         return Ref(self.rule_of[expr])
 
@@ -72,13 +88,18 @@ def _is_colon(expr: Expr, grammar: Grammar) -> bool:
 
 def is_large(regex: Regex) -> bool:
     """Whether a pattern is of one string in quotes, with many positions in counted repeats."""
-    return isinstance(regex, rx.Concat) and len(regex.items) > 1 and _positions_in_quotes(regex) >= WORTH
+    quoted = isinstance(regex, rx.Concat) and len(regex.items) > 1 and regex.items[0] == regex.items[-1] == _QUOTED
+    return quoted and _is_long(regex)
+
+
+def _is_long(regex: Regex) -> bool:
+    """Whether a pattern has many positions in counted repeats."""
+    return _all_positions(regex) >= WORTH
 
 
 @lru_cache(_MOST_KEPT)
-def _positions_in_quotes(regex: rx.Concat) -> int:
-    """Positions in the counted repeats of a pattern in quotes; 0 of another."""
-    return _positions(regex, 0) if regex.items[0] == regex.items[-1] == _QUOTED else 0
+def _all_positions(regex: Regex) -> int:
+    return _positions(regex, 0)
 
 
 def begins_with_quote(regex: Regex) -> bool:

@@ -237,9 +237,10 @@ class _Splitter:
 
     def _openers(self, rule: str) -> tuple[Opener, ...]:
         """The symbols that a rule of a part begins with."""
-        if rule in self.strings:
+        expr = self.grammar.rules[rule]
+        if isinstance(expr, Terminal):  # a large string with its quotes
             return (QUOTE,)
-        return self.tails[rule] if rule in self.tails else (_opener(self.grammar.rules[rule]),)
+        return self.tails[rule] if rule in self.tails else (_opener(expr),)
 
     def _reached(self, roots: Iterable[str], opaque: Mapping[str, object]) -> set[str]:
         """Rules that others reach, not looking into some."""

@@ -6,7 +6,9 @@ Invariants   the recursion that is left outside of calls is in tail position, so
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
 
 from ..errors import GrammarError
 from .nodes import (
@@ -20,6 +22,8 @@ from .nodes import (
     REF,
     REPEAT,
     SEQUENCE,
+    SPECIAL,
+    TERMINAL,
     NodePool,
     inline_references,
     recurring,
@@ -33,7 +37,7 @@ def call_brackets(pool: NodePool, groups: Collection[str]) -> None:
     Raises GrammarError: a rule recurs in a way that no bracket encloses.
     """
     brackets = _brackets(pool)
-    rewrite(pool, regroup=lambda items: items if brackets.keys().isdisjoint(items) else _group(pool, brackets, items))
+    rewrite(pool, regroup=lambda items: _group(pool, brackets, items))
     for rule, root in pool.rules.items():
         if rule in groups:
             pool.rules[rule] = pool.add((CALL, _without_last(pool, root)))
@@ -44,6 +48,8 @@ def call_brackets(pool: NodePool, groups: Collection[str]) -> None:
 def _without_last(pool: NodePool, root: int) -> int:
     """The text of a group, in which a bracketed group at its end is not called: one symbol pops one frame."""
     node = pool.nodes[root]
+    if node[0] == QUOTED:
+        return int(node[1])
     if node[0] == SEQUENCE and node[1] and pool.nodes[node[1][-1]][0] == CALL:
         *before, last = node[1]
         return pool.sequence([*before, pool.nodes[last][1]])
@@ -63,8 +69,12 @@ def _brackets(pool: NodePool) -> dict[int, int]:
     return literals | {n: named[node[1]] for n, node in enumerate(nodes) if node[0] == REF and node[1] in named}
 
 
-def _group(pool: NodePool, brackets: dict[int, int], items: Iterable[int]) -> list[int]:
-    """Every balanced group ``{ … }``, ``[ … ]``, ``( … )`` among the items as one CALL, ``" … "`` as one QUOTED."""
+def _group(pool: NodePool, brackets: dict[int, int], items: Sequence[int]) -> Sequence[int]:
+    """Every balanced group ``{ … }``, ``[ … ]``, ``( … )`` among the items as one CALL, ``" … "`` as one QUOTED, and so
+    what stands between any two equal marks, if these are all items."""
+    if brackets.keys().isdisjoint(items):
+        between = len(items) == 3 and items[0] == items[2] and _is_mark(pool, items[0])
+        return [pool.add((QUOTED, pool.sequence(items)))] if between else items
     out: list[int] = []
     opened: list[tuple[int, int]] = []  # (byte, index in out)
     for item in items:
@@ -84,6 +94,18 @@ def _group(pool: NodePool, brackets: dict[int, int], items: Iterable[int]) -> li
                 _, begin = opened.pop()
                 out[begin:] = [pool.add((CALL, pool.sequence(out[begin:])))]
     return out
+
+
+def _is_mark(pool: NodePool, number: int) -> bool:
+    """Whether a node is one text that is not empty, or a special token."""
+    node = pool.nodes[number]
+    if node[0] == REF:  # a rule that names another is none
+        node = pool.nodes[pool.rules[node[1]]]
+    if node[0] == TERMINAL:
+        dfa = pool.dfas[node[1]]
+        bytes_of = np.bincount(dfa.class_of_byte, minlength=dfa.next_state.shape[1])
+        return dfa.size > 1 and bool((((dfa.next_state >= 0) * bytes_of).sum(axis=1) == ~dfa.accepting).all())
+    return node[0] in (LITERAL, SPECIAL)
 
 
 def _enclose_recursion(pool: NodePool) -> None:

@@ -45,6 +45,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         {"protocol": "json"},
         {"protocol": "qwen3_coder"},
         {"protocol": "pythonic"},
+        {"protocol": "lfm2"},
         {"protocol": "mistral", "whitespace": "compact"},
         {"protocol": "hermes", "whitespace": "flexible"},
         {"key_order": "any"},
@@ -70,6 +71,11 @@ def test_a_string_of_two_tools_is_one_part() -> None:
     assert compiled([tool("c", closed({"c": NAME}))]).report["parts"] == {"all": 2, "reused": 1}
     with without(Pass.LARGE_STRINGS):
         assert parts(spec) == 2
+
+
+def test_a_string_of_python_is_a_part_for_each_quote() -> None:
+    spec = [tool("a", PLAIN), tool("b", closed({"name": NAME, "m": {"type": "null"}}))]
+    assert parts(spec, protocol="pythonic") == 6  # two tools, two strings in two quotes
 
 
 def test_what_cannot_be_a_part_is_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
