@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Of the meta of bundles; raised when its fields change their meaning."""
 
-REVISION = 22
+REVISION = 23
 """Of what a version of toolc compiles; raised when mending it changes masks, and with the format version of bundles: no
 store takes old bundles for new."""
 
