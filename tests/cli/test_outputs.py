@@ -161,6 +161,7 @@ _LOST = (
     "import ctypes, signal, sys, time\n"
     "from toolc.compiler.commands.signals import end_on_signals\n"
     "from toolc.compiler.commands.terminal import guarded\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which a shell's background has not
     "end_on_signals()\n"
     "class Odd:\n"
     "    def __set_name__(self, owner, name): wait()\n"
@@ -199,10 +200,11 @@ def test_a_signal_is_not_lost(where: str, number: signal.Signals) -> None:
 def test_an_error_that_stands_for_a_signal(error: Exception, number: signal.Signals, tmp_path: Path) -> None:
     """C code may put its own in the place of what a signal raised, as numpy does while it is imported."""
     code = (
-        "import contextlib, os, time\n"
+        "import contextlib, os, signal, time\n"
         "from toolc.compiler.commands.signals import end_on_signals\n"
         "from toolc.compiler.commands.terminal import guarded\n"
         f"from {type(error).__module__} import {type(error).__name__}\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which a shell's background has not
         "end_on_signals()\n"
         "@guarded\n"
         "def command():\n"
