@@ -20,9 +20,8 @@ from .specials import mark_of, meaning, special_of
 
 # Lark reserves names that begin with two underscores, so these clash with none.
 _START, IGNORE = "__start", "__ignore"
-_MOST_INSTANCES = (
-    10_000  # or _MOST_EACH for each that rules ask for: thousands of tools have a template for every parameter
-)
+# Instances: so many, or _MOST_EACH for each that rules ask for, as some protocols have one for every parameter.
+_MOST_INSTANCES = 10_000
 _MOST_EACH = 10
 _MOST_NESTING = 60
 

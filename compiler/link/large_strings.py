@@ -99,6 +99,7 @@ def _is_long(regex: Regex) -> bool:
 
 @lru_cache(_MOST_KEPT)
 def _all_positions(regex: Regex) -> int:
+    """Characters of a pattern that stand in counted repeats, all copies."""
     return _positions(regex, 0)
 
 

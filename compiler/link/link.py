@@ -135,9 +135,8 @@ class _Linker:
         self._skip = skip
         self._clashes: dict[bytes, MembersClash] = {}  # units with objects that no register fits, and that need such
         self._failed: dict[bytes, ToolcError] = {}  # units that passed a limit or are refused, and those that need them
-        self._called = {
-            digest for digest, _ in whole.imports
-        }  # by the main part: arguments of tools; other units are definitions
+        # Units that the main part calls are arguments of tools; the others are definitions.
+        self._called = {digest for digest, _ in whole.imports}
 
     def link(self, jobs: int | None) -> Linked | RefusedTools:
         work = grouped(self.whole) if Pass.TOOL_GROUPS.on else self.whole.units

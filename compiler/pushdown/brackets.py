@@ -46,7 +46,7 @@ def call_brackets(pool: NodePool, groups: Collection[str]) -> None:
 
 
 def _without_last(pool: NodePool, root: int) -> int:
-    """The text of a group, in which a bracketed group at its end is not called: one symbol pops one frame."""
+    """The text of a group, in which what would be called at its end is not: one symbol pops one frame."""
     node = pool.nodes[root]
     if node[0] == QUOTED:
         return int(node[1])

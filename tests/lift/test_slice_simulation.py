@@ -1,4 +1,4 @@
-"""Simulations that need more room than there is at a time: what lies behind is settled first, and masks stay right."""
+"""Which states take a slice, those whose simulation needs more room than there is at a time among them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toolc.compiler import compile_schema
+from toolc.compiler import Options, compile_schema, compile_tools
 from toolc.compiler.lift import lift
 from toolc.compiler.lift import slice_simulation as simulate
 from toolc.compiler.link import cache
@@ -42,3 +42,29 @@ def test_masks_of_long_and_of_many_names(schema: dict[str, Any], least: int, mon
             matcher.advance(int(rng.choice(mask.nonzero()[0])))
             if matcher.is_finished:
                 break
+
+
+FREE, PATTERN = {"type": "string"}, {"type": "string", "pattern": "^[^x]"}
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "name"),
+    [
+        (FREE, "'a", "python"),
+        (FREE, '"a', "json-minimal"),  # any spelling is read: JSON's, too
+        (PATTERN, "'it", "python"),
+        (PATTERN, '"a\\n', "python"),
+    ],
+)
+def test_strings_of_python_take_a_slice(value: dict[str, Any], text: str, name: str) -> None:
+    schema = {"type": "object", "properties": {"v": value}, "required": ["v"]}
+    held = compile_tools(
+        [{"name": "f", "input_schema": schema}], "builtin", options=Options(protocol="pythonic")
+    ).bundle
+    matcher = Matcher(held, "required")
+    data = f"[f(v={text}".encode()
+    assert matcher.advance_bytes(data) == len(data)
+    t = held.tables
+    slice_ = t.row_slice[t.cell_row[t.state_cell[matcher.state], 0]]
+    assert held.vocab.meta["slices"][slice_] == name
+    assert np.array_equal(bits(matcher, held.vocab.size), brute_mask(held, matcher))
